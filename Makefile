@@ -1,0 +1,127 @@
+# Retort: two commands for newcomers, the rest for people who live here.
+#
+#   make run      install what is missing, build, and show a sealed run in four languages
+#   make test     install what is missing, build, run every test
+#
+#   make          build only            make bench    every figure beside its peer
+#   make setup    install only          make asan     unit and end-to-end tests under ASan and UBSan
+#   make format   settle the layout     make fuzz     fuzz each parser for FUZZ_SECONDS (20)
+
+SHELL := /bin/bash
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+CC    ?= gcc
+ifeq ($(CC),cc)
+CC := gcc
+endif
+CLANG ?= clang
+B     ?= build
+VERSION := 0.1.0
+PYTHON  ?= /usr/bin/python3
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Werror
+OPT    ?= -O2 -g
+CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
+CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(SANITIZE)
+LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
+LIBS   := -lseccomp -lcrypto -lyaml
+
+ROOMS  := base sandbox runtimes cli
+# The C that guests share, and what it needs of base: no library beyond libc.
+JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
+ROOM_SRC := $(filter-out %_test.c %_fuzz.c,$(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)))
+MAIN_SRC := src/cli/main.c
+LIB_SRC  := $(filter-out $(MAIN_SRC),$(ROOM_SRC)) $(JAIL_SRC)
+BASE_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/base/*.c))
+TEST_SRC := $(wildcard src/*/*_test.c src/guests/*/*_test.c)
+FUZZ_SRC := $(wildcard src/*/*_fuzz.c src/guests/*/*_fuzz.c)
+ALL_C    := $(wildcard src/*/*.c src/guests/*/*.c)
+
+obj = $(patsubst src/%.c,$(B)/obj/%.o,$(1))
+
+NODE_DIR  := src/guests/node/node_modules
+NODE_INC  := $(NODE_DIR)/node-api-headers/include
+PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
+GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node $(B)/guests/shell/retort-shell
+GUEST_FILES := $(B)/guests/.files
+
+all: $(B)/retort $(GUESTS) $(GUEST_FILES)
+
+$(B)/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(EXTRA_$(notdir $*)) -MMD -MP -c $< -o $@
+
+$(B)/libretort.a: $(call obj,$(LIB_SRC))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/libbase.a: $(call obj,$(BASE_SRC) $(JAIL_SRC))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/retort: $(call obj,$(MAIN_SRC)) $(B)/libretort.a
+	$(CC) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
+# Guests are loaded by interpreters, which know nothing of a sanitizer's runtime: built without one.
+GUEST_CFLAGS = $(CSTD) $(WARN) -O2 -g -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc
+$(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(JAIL_SRC) $(wildcard src/guests/jail/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) $(PY_CFLAGS) -shared -o $@ $< $(JAIL_SRC)
+
+$(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(JAIL_SRC) $(wildcard src/guests/jail/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(JAIL_SRC)
+
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+
+$(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
+	@mkdir -p $(B)/guests/python $(B)/guests/node
+	cp src/guests/python/*.py $(B)/guests/python/
+	cp src/guests/node/*.js $(B)/guests/node/
+	@touch $@
+
+$(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
+
+# -- set-up ------------------------------------------------------------------------------------
+
+setup:
+	@setup/install
+
+# -- tests -------------------------------------------------------------------------------------
+
+unit: $(B)/unit-tests
+	$(B)/unit-tests --jobs 2
+
+strict:
+	@echo "clang: warnings as errors over $(words $(ALL_C)) files"
+	@for f in $(ALL_C); do \
+	    $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc -I$(NODE_INC) $(PY_CFLAGS) -fsyntax-only $$f || exit 1; \
+	done
+
+corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+	@for t in $^; do name=$$(basename $$t); \
+	    $$t -runs=0 tests/corpus/$${name%_fuzz} || exit 1; done
+
+FUZZ_SECONDS ?= 20
+fuzz: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+	@for t in $^; do name=$$(basename $$t); mkdir -p $(B)/fuzz/found/$$name; \
+	    $$t -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/found/$$name tests/corpus/$${name%_fuzz} || exit 1; done
+
+$(B)/fuzz/%: src/%.c $(LIB_SRC) $(wildcard src/*/*.h)
+	@mkdir -p $(@D) tests/corpus/$(patsubst %_fuzz,%,$(notdir $*))
+	$(CLANG) $(CSTD) -O1 -g -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	    -o $@ $< $(LIB_SRC) $(LIBS) -lpthread
+
+format:
+	clang-format -i $(ALL_C) $(wildcard src/*/*.h src/guests/*/*.h)
+
+clean:
+	rm -rf $(B)
+
+-include $(wildcard $(B)/obj/*/*.d $(B)/obj/guests/*/*.d)
+
+.PHONY: all setup unit strict corpus fuzz format clean run test asan bench e2e
