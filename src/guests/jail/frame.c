@@ -1,0 +1,160 @@
+/*
+ * frame.c - framed messages on a stream socket, and packets with descriptors.
+ *
+ * A frame is a length (four bytes, the machine's own order: both ends are this machine) and that
+ * many bytes of JSON. Descriptors ride on the length. A peer inside a cell is hostile: the length
+ * is checked before anything is allocated, and descriptors we did not ask for are closed.
+ */
+#include "guests/jail/jail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FDS_MAX 16
+
+ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+    } control;
+    struct iovec part = { .iov_base = (void *)data, .iov_len = len };
+    struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (fd_count > FDS_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (fd_count > 0) {
+        memset(&control, 0, sizeof(control));
+        msg.msg_control = &control;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * fd_count);
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&msg);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int) * fd_count);
+        memcpy(CMSG_DATA(rights), fds, sizeof(int) * fd_count);
+    }
+    ssize_t n;
+    do
+        n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static size_t take_fds(struct msghdr *msg, int *fds, size_t fds_max)
+{
+    size_t count = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t sent = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < sent; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+            if (count < fds_max)
+                fds[count++] = fd;
+            else
+                close(fd);
+        }
+    }
+    return count;
+}
+
+ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+                         int flags)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+    } control;
+    struct iovec part = { .iov_base = data, .iov_len = len };
+    struct msghdr msg = { .msg_iov = &part,
+                          .msg_iovlen = 1,
+                          .msg_control = &control,
+                          .msg_controllen = sizeof(control) };
+    ssize_t n;
+    do
+        n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    *fd_count = n < 0 ? 0 : take_fds(&msg, fds, fds_max);
+    return n;
+}
+
+static bool send_rest(int fd, const char *data, size_t len, rt_error *err)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rt_fail_errno(err, "send a frame");
+        data += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_t fd_count,
+                     rt_error *err)
+{
+    uint32_t size = (uint32_t)len;
+    if (len > JAIL_FRAME_MAX)
+        return rt_fail(err, RT_LIMIT, "a message of %zu bytes; at most %u are allowed", len,
+                       JAIL_FRAME_MAX);
+    if (jail_packet_send(fd, &size, sizeof(size), fds, fd_count) != (ssize_t)sizeof(size))
+        return rt_fail_errno(err, "send a frame");
+    return send_rest(fd, data, len, err);
+}
+
+static bool recv_all(int fd, char *data, size_t len, rt_error *err)
+{
+    while (len > 0) {
+        ssize_t n = recv(fd, data, len, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rt_fail_errno(err, "receive a frame");
+        if (n == 0)
+            return rt_fail(err, RT_NOT_FOUND, "the peer closed in the middle of a frame");
+        data += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
+{
+    jail_frame frame = { 0 };
+    uint32_t size = 0;
+    ssize_t n = jail_packet_recv(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX,
+                                 &frame.fd_count, 0);
+    if (n < 0)
+        return rt_fail_errno(err, "receive a frame");
+    if (n == 0)
+        return rt_fail(err, RT_NOT_FOUND, "the peer closed the connection");
+    bool ok = recv_all(fd, (char *)&size + n, sizeof(size) - (size_t)n, err);
+    if (ok && size > max)
+        ok = rt_fail(err, RT_LIMIT, "a message of %u bytes; at most %zu are allowed", size, max);
+    if (ok && !(frame.data = malloc((size_t)size + 1)))
+        ok = rt_fail(err, RT_LIMIT, "no memory for a message of %u bytes", size);
+    if (ok && (ok = recv_all(fd, frame.data, size, err))) {
+        frame.len = size;
+        frame.data[size] = '\0';
+        *out = frame;
+        return true;
+    }
+    jail_frame_done(&frame);
+    return false;
+}
+
+void jail_frame_done(jail_frame *frame)
+{
+    free(frame->data);
+    for (size_t i = 0; i < frame->fd_count; i++)
+        close(frame->fds[i]);
+    *frame = (jail_frame){ 0 };
+}

@@ -1,0 +1,120 @@
+/*
+ * jail.h - what every guest shares: how a warmed process forks into a cell and seals itself.
+ *
+ * Promise: jail_serve() returns only in a process that is inside its cell with every layer of the
+ * order in force. If one layer cannot be set up the process reports why on its control socket and
+ * ends; no user code has run by then.
+ *
+ *     int control = jail_serve(JAIL_ORDERS_FD, &hooks);      // the zygote stays inside this call
+ *     while (jail_frame_recv(control, &frame))               // only a sealed child gets here
+ *         run(&frame);
+ *
+ * A guest is thin: it warms an interpreter, calls jail_serve(), and speaks JSON frames on the
+ * control socket. It links this folder and base/error.c, and no library beyond libc.
+ */
+#ifndef RETORT_GUESTS_JAIL_H
+#define RETORT_GUESTS_JAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define JAIL_ORDERS_FD     3 /* in a zygote: orders from the warden */
+#define JAIL_CONTROL_FD    3 /* in a cell: the control socket to the daemon */
+#define JAIL_FRAME_MAX     (64u << 20)
+#define JAIL_FRAME_FDS_MAX 8
+#define JAIL_CGROUPS_MAX   4
+#define JAIL_PATH_MAX      64
+
+/* The descriptors that come with an order, in this order; the cgroup ones are last and optional. */
+enum jail_order_fd {
+    JAIL_FD_INIT,    /* pidfd of the cell's first process: its namespaces are the cell */
+    JAIL_FD_CONTROL, /* framed JSON to the daemon */
+    JAIL_FD_STDIN,
+    JAIL_FD_STDOUT,
+    JAIL_FD_STDERR,
+    JAIL_FD_PORCH,  /* to the cell's first process: it wants the seccomp listener */
+    JAIL_FD_FILTER, /* the seccomp program, as a memory file of struct sock_filter */
+    JAIL_FD_CGROUP, /* cgroup.procs of each hierarchy the cell belongs to */
+    JAIL_ORDER_FDS_MAX = JAIL_FD_CGROUP + JAIL_CGROUPS_MAX,
+};
+
+/* "Fork one process into this cell." One packet from the warden to a zygote. */
+typedef struct jail_order {
+    uint32_t serial;
+    uint32_t uid; /* inside the cell; the group has the same number */
+    uint32_t cgroup_count;
+    uint32_t has_landlock; /* refuse to start if Landlock cannot be had */
+    uint32_t is_scratch_readonly;
+    char workdir[JAIL_PATH_MAX];
+} jail_order;
+
+typedef struct jail_order_reply {
+    uint32_t serial;
+    int32_t pid;   /* in the warden's pid namespace */
+    int32_t error; /* errno when pid is -1 */
+} jail_order_reply;
+
+/* What an interpreter needs done around the fork; each may be NULL. */
+typedef struct jail_hooks {
+    void (*before_fork)(void);
+    void (*after_fork_parent)(void);
+    void (*after_fork_child)(void);
+} jail_hooks;
+
+/*
+ * Serves orders until the warden closes the socket (then the process exits). Returns the control
+ * socket in each sealed child.
+ */
+int jail_serve(int orders_fd, const jail_hooks *hooks);
+
+/* Tells the warden that the zygote is warm; what `about` says is shown by `retort languages`. */
+bool jail_announce(int orders_fd, const char *about, rt_error *err);
+
+/* Limits of one run that the process lays on itself before it runs user code; 0 means unlimited. */
+typedef struct jail_limits {
+    uint64_t cpu_seconds;
+    uint64_t data_bytes;  /* RLIMIT_DATA above what the interpreter already has */
+    uint64_t file_bytes;  /* the largest file it may write */
+    uint64_t processes;   /* a second fence behind the pids cgroup */
+    uint64_t descriptors;
+} jail_limits;
+
+bool jail_limit(const jail_limits *limits, rt_error *err);
+
+/* One message on the control socket. Sent: borrowed. Received: data is malloc'ed, NUL-terminated. */
+typedef struct jail_frame {
+    char *data;
+    size_t len;
+    int fds[JAIL_FRAME_FDS_MAX];
+    size_t fd_count;
+} jail_frame;
+
+bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_t fd_count,
+                     rt_error *err);
+
+/* False at end of file too (err->code RT_NOT_FOUND). `max` bounds what a peer may make us hold. */
+bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
+void jail_frame_done(jail_frame *frame);
+
+/* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
+ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);
+ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+                         int flags);
+
+/*
+ * fork() with namespaces: like glibc's, but the child belongs to our parent (the warden reaps every
+ * process of every cell) and may get `extra_flags` (CLONE_NEW...). Call with one thread only.
+ */
+pid_t jail_clone(int extra_flags);
+
+/* Seals the calling process; used by jail_serve() and tested by itself. */
+bool jail_enter(const jail_order *order, const int *fds, rt_error *err);
+
+/* What is in force, read back from the kernel, as a JSON object into text. */
+void jail_describe(char *text, size_t size, bool has_landlock);
+
+#endif

@@ -1,0 +1,129 @@
+/*
+ * serve.c - the loop of a zygote: take an order, fork, let the child seal itself, answer.
+ *
+ * The zygote keeps its capabilities (over its own user namespace only) because joining a cell's
+ * namespaces needs them; the child gives them up in jail_enter(). A zygote never runs user code
+ * and has exactly one thread.
+ */
+#include "guests/jail/jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * glibc keeps the thread id in memory and hands the kernel a robust-mutex list; its fork() renews
+ * both, a bare clone() neither. The id stands 16 bytes before the list head in glibc's descriptor;
+ * we look there, and refuse to go on if it is not what the kernel says.
+ */
+static pid_t *find_tid(void **robust, size_t *robust_len)
+{
+    if (syscall(SYS_get_robust_list, 0, robust, robust_len) != 0)
+        return NULL;
+    pid_t *tid = (pid_t *)((char *)*robust - 16);
+    return *tid == (pid_t)syscall(SYS_gettid) ? tid : NULL;
+}
+
+pid_t jail_clone(int extra_flags)
+{
+    void *robust;
+    size_t robust_len;
+    pid_t *tid = find_tid(&robust, &robust_len);
+    if (!tid) {
+        errno = ENOSYS;
+        return -1;
+    }
+    unsigned long flags = (unsigned long)(unsigned)extra_flags | CLONE_PARENT | CLONE_CHILD_SETTID |
+                          CLONE_CHILD_CLEARTID | SIGCHLD;
+#if defined(__x86_64__)
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, NULL);
+#else
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, tid);
+#endif
+    if (pid == 0)
+        syscall(SYS_set_robust_list, robust, robust_len);
+    return pid;
+}
+
+static void call(void (*hook)(void))
+{
+    if (hook)
+        hook();
+}
+
+static _Noreturn void report_and_exit(int control, const rt_error *err)
+{
+    char text[512];
+    /* The text is ours, never the user's: no quoting is needed beyond leaving quotes out. */
+    int n = snprintf(text, sizeof(text), "{\"op\":\"unsealed\",\"message\":\"%s\"}", err->text);
+    if (n > 0)
+        jail_frame_send(control, text, (size_t)n, NULL, 0, NULL);
+    _exit(125);
+}
+
+/* The child: sealed when this returns. */
+static int become_guest(const jail_order *order, int *fds, size_t fd_count)
+{
+    rt_error err = { 0 };
+    if (!jail_enter(order, fds, &err))
+        report_and_exit(fds[JAIL_FD_CONTROL], &err);
+    (void)fd_count;
+    return JAIL_CONTROL_FD;
+}
+
+static pid_t fork_into(const int *fds, int own_pid_ns, const jail_hooks *hooks)
+{
+    if (setns(fds[JAIL_FD_INIT], CLONE_NEWPID) != 0)
+        return -1;
+    call(hooks->before_fork);
+    pid_t pid = jail_clone(0);
+    if (pid == 0) {
+        call(hooks->after_fork_child);
+        return 0;
+    }
+    int saved = errno;
+    call(hooks->after_fork_parent);
+    if (setns(own_pid_ns, CLONE_NEWPID) != 0)
+        _exit(1); /* the next order would fork into a stranger's cell */
+    errno = saved;
+    return pid;
+}
+
+int jail_serve(int orders_fd, const jail_hooks *hooks)
+{
+    int own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+    if (own_pid_ns < 0)
+        _exit(1);
+    for (;;) {
+        jail_order order;
+        int fds[JAIL_ORDER_FDS_MAX];
+        size_t fd_count;
+        ssize_t n = jail_packet_recv(orders_fd, &order, sizeof(order), fds, JAIL_ORDER_FDS_MAX,
+                                     &fd_count, 0);
+        if (n <= 0)
+            _exit(n == 0 ? 0 : 1);
+        bool is_whole = n == (ssize_t)sizeof(order) && order.cgroup_count <= JAIL_CGROUPS_MAX &&
+                        fd_count == JAIL_FD_CGROUP + order.cgroup_count;
+        errno = EPROTO;
+        pid_t pid = is_whole ? fork_into(fds, own_pid_ns, hooks) : -1;
+        if (pid == 0)
+            return become_guest(&order, fds, fd_count);
+        jail_order_reply reply = { .serial = order.serial, .pid = pid, .error = pid < 0 ? errno : 0 };
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        if (jail_packet_send(orders_fd, &reply, sizeof(reply), NULL, 0) < 0)
+            _exit(1);
+    }
+}
+
+bool jail_announce(int orders_fd, const char *about, rt_error *err)
+{
+    if (jail_packet_send(orders_fd, about, strlen(about), NULL, 0) < 0)
+        return rt_fail_errno(err, "announce the zygote");
+    return true;
+}
