@@ -167,6 +167,39 @@ static double read_back(const shortest *in)
     return to_double(text);
 }
 
+/* One more in the last place. */
+static void add_one(shortest *s)
+{
+    int i = s->count - 1;
+    while (i >= 0 && s->digits[i] == '9')
+        s->digits[i--] = '0';
+    if (i >= 0) {
+        s->digits[i]++;
+    } else {
+        s->digits[0] = '1';
+        s->exponent++;
+    }
+}
+
+/*
+ * `count` digits that read back as the number, if there are any. The nearest such decimal does
+ * whenever one does, but at a power of two: there the doubles below lie twice as close as those
+ * above, and the next decimal up may read back where the nearest, below, does not.
+ */
+static bool try_digits(double number, int count, shortest *out)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.*e", count - 1, number);
+    take_digits(text, out);
+    if (read_back(out) == number)
+        return true;
+    int exponent;
+    if (frexp(number, &exponent) != 0.5)
+        return false;
+    add_one(out);
+    return read_back(out) == number;
+}
+
 /*
  * The fewest digits that read back as the same number. 15 digits always survive the way there and
  * back, so if 15 do, the fewest are those without the zeros at the end; below the normal range
@@ -175,13 +208,8 @@ static double read_back(const shortest *in)
 static void find_shortest(double number, shortest *out)
 {
     int count = number < 2.2250738585072014e-308 ? 1 : 15;
-    for (; count <= 17; count++) {
-        char text[64];
-        snprintf(text, sizeof(text), "%.*e", count - 1, number);
-        take_digits(text, out);
-        if (count == 17 || read_back(out) == number)
-            break;
-    }
+    while (!try_digits(number, count, out))
+        count++;
     while (out->count > 1 && out->digits[out->count - 1] == '0')
         out->count--;
 }

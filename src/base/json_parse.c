@@ -16,7 +16,11 @@
  */
 #include "base/json_internal.h"
 
-enum { PADDING = 32, BYTES_PER_NODE = 12 /* a guess that fits most documents at once */ };
+enum {
+    PADDING = 32,
+    BYTES_PER_NODE = 16, /* a guess that fits most documents at once */
+    SHRINK_BELOW = 4096, /* nodes */
+};
 
 #define NO_PARENT UINT64_MAX
 
@@ -421,8 +425,10 @@ bool rt_json_parse_limited(rt_str text, const rt_json_limits *limits, rt_arena *
     }
     if (!at)
         return report(&p, text, (size_t)(p.failed_at - copy), err);
-    p.nodes =
-        rt_arena_resize(arena, p.nodes, p.cap * sizeof(json_node), p.used * sizeof(json_node));
+    /* A big array keeps its tail: pages never written cost nothing, giving them back does. */
+    if (p.cap < SHRINK_BELOW)
+        p.nodes =
+            rt_arena_resize(arena, p.nodes, p.cap * sizeof(json_node), p.used * sizeof(json_node));
     out->node = p.nodes;
     return true;
 }
