@@ -10,6 +10,7 @@
  */
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -182,6 +183,7 @@ rt_str rt_arena_str(rt_arena *arena, rt_str s)
 
 rt_str rt_arena_vprintf(rt_arena *arena, const char *fmt, va_list args)
 {
+    assert(fmt);
     va_list again;
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, fmt, again);
