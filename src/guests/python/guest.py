@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the user's Python inside a cell: frames in, answers out.
+
+    Guest(control_fd, retort_guest).serve()
+
+An order becomes a fresh `__main__` module with its inputs as variables; the script runs in it; what
+it answers (see compiling.py, answers.py) or how it failed (faults.py) goes back in one frame. With
+"keep" the module stays and so does everything in it; without, the process ends as Python would end:
+threads are joined, atexit handlers run, output is flushed, and then the answer is sent.
+
+What must stay true: whatever user code does short of killing the process, each order gets its one
+frame or an exit status.
+"""
+
+import asyncio
+import atexit
+import builtins
+import inspect
+import io
+import json
+import keyword
+import os
+import sys
+import threading
+import types
+
+import answers
+import compiling
+import faults
+import imports
+
+FRAME_MAX = 64 << 20
+ENV_INPUT_MAX = 100 * 1024  # beyond it one variable no longer fits exec()
+BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/work", "TMPDIR": "/tmp",
+            "LANG": "C.UTF-8"}
+LIMITS = ("cpu_seconds", "data_bytes", "file_bytes", "processes", "descriptors")
+_NOTHING = object()
+_NO_RESULTS = (types.FunctionType, types.ModuleType, type)  # `def result():` is no answer
+
+
+class Guest:
+    def __init__(self, control, port):
+        self.control = control
+        self.port = port  # retort_guest, or a stand-in with recv, send and limit
+        self.module = None
+        self.loop = None
+        self.workdir = None
+        self.filenames = []
+
+    def serve(self):
+        while True:
+            frame = self.port.recv(self.control)
+            if frame is None:
+                os._exit(0)
+            data, fds = frame
+            self.handle(json.loads(data), fds)
+
+    def handle(self, order, fds):
+        keep = bool(order.get("keep"))
+        try:
+            value = self._input_of(order, fds)
+            if self.module is None:
+                self._begin(order)
+            self._prepare(order, value)
+            reply, status = self._run(order, keep)
+        except BaseException as exc:  # a limit that cannot be laid on, an interrupt between runs
+            reply, status = {"op": "error", **faults.describe(exc, self.filenames)}, 1
+        reply["id"] = order.get("id")
+        if keep:
+            self._flush()
+            self._send(reply)
+        else:
+            self._end(reply, status)
+
+    # -- before the code runs -------------------------------------------------------------------
+
+    def _begin(self, order):
+        limits = order.get("limits") or {}
+        self.port.limit(*(int(limits.get(name) or 0) for name in LIMITS))
+        self.workdir = os.getcwd()
+        os.environ.clear()
+        os.environ.update(BASE_ENV)
+        sys.path.insert(0, self.workdir)
+        self.module = types.ModuleType("__main__")
+        self.module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.module
+
+    def _prepare(self, order, value):
+        name = order.get("name") or "main.py"
+        for key, text in (order.get("env") or {}).items():
+            os.environ[key] = text
+        sys.argv = [name]
+        self.module.__file__ = name
+        open_streams()
+        scope = self.module.__dict__
+        if value is _NOTHING:
+            scope.setdefault("input_data", None)
+            scope.setdefault("inputs", {})
+            return
+        text = json.dumps(value)
+        os.environ.pop("INPUT", None)
+        if len(text) < ENV_INPUT_MAX:
+            os.environ["INPUT"] = text
+        if isinstance(value, dict):
+            scope.update((k, v) for k, v in value.items() if is_variable(k))
+        scope["input_data"] = scope["inputs"] = value
+
+    @staticmethod
+    def _input_of(order, fds):
+        value, where = order.get("input", _NOTHING), order.get("input_fd")
+        try:
+            if where is not None:
+                with open(os.dup(fds[where["index"]]), "rb") as file:
+                    file.seek(0)
+                    data = file.read()
+                if where.get("type") == "text":
+                    value = data.decode("utf-8", "replace")
+                else:
+                    value = json.loads(data)
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return value
+
+    def _filename(self, name, keep):
+        """In a session every run's source stays known, so a second main.py gets a number."""
+        count = sum(f == name or f.startswith(name + "[") for f in self.filenames)
+        filename = "%s[%d]" % (name, count + 1) if keep and count else name
+        self.filenames.insert(0, filename)
+        return filename
+
+    # -- the run --------------------------------------------------------------------------------
+
+    def _run(self, order, keep):
+        source = order.get("code") or ""
+        filename = self._filename(order.get("name") or "main.py", keep)
+        faults.remember_source(filename, source)
+        allowed = order.get("allowed_imports")
+        guard = imports.Guard(allowed) if allowed is not None else None
+        try:
+            script = compiling.compile_script(source, filename, guard and guard.check_tree)
+        except BaseException as exc:
+            return {"op": "error", **faults.describe_syntax(exc)}, 1
+        try:
+            if guard:
+                with guard:
+                    value = self._execute(script, keep)
+            else:
+                value = self._execute(script, keep)
+            reply = {"op": "result"}
+            if value is not _NOTHING:
+                reply["value"] = Json(answers.to_json(value))
+            return reply, 0
+        except SystemExit as exc:
+            if not keep:
+                return {}, exit_status(exc)
+            return {"op": "error", **faults.describe(exc, self.filenames)}, 1
+        except answers.NoAnswer as exc:
+            return {"op": "error", "type": "RuntimeError", "name": "ValueError",
+                    "message": str(exc)}, 1
+        except BaseException as exc:
+            error = faults.describe(exc, self.filenames)
+            exc.__traceback__ = None  # lets go of what the frames hold, which may be all memory
+            return {"op": "error", **error}, 1
+        finally:
+            save_figures(self.workdir)
+
+    def _execute(self, script, keep):
+        scope = self.module.__dict__
+        before = scope.get("result", _NOTHING)
+        scope[compiling.STAR] = lambda index: exec(script.stars[index], scope)
+        try:
+            returned = eval(script.code, scope)
+            if script.is_async:
+                returned = self._await(returned, keep)
+            value = self._answer(script, scope, returned, before)
+            return self._await(value, keep) if inspect.iscoroutine(value) else value
+        finally:
+            scope.pop(compiling.STAR, None)
+            scope.pop(compiling.ANSWER, None)
+
+    @staticmethod
+    def _answer(script, scope, returned, before):
+        last = scope.get(compiling.ANSWER)
+        if returned is not None:
+            return returned[0]
+        after = scope.get("result", _NOTHING)
+        is_assigned = after is not before or script.assigns_result
+        if is_assigned and after is not _NOTHING and not isinstance(after, _NO_RESULTS):
+            return after
+        return _NOTHING if last is None else last
+
+    def _await(self, coroutine, keep):
+        if not keep:
+            return asyncio.run(coroutine)
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(coroutine)
+
+    # -- after it -------------------------------------------------------------------------------
+
+    def _send(self, reply):
+        text = encode_reply(reply)
+        if len(text) > FRAME_MAX:
+            text = encode_reply({
+                "op": "error", "id": reply.get("id"), "type": "RuntimeError", "name": "ValueError",
+                "message": "the answer has %d bytes and at most %d fit; write it to a file in out/"
+                           % (len(text), FRAME_MAX)})
+        self.port.send(self.control, text.encode())
+
+    def _end(self, reply, status):
+        """As the interpreter ends: threads, atexit, output. An exit status needs no frame."""
+        for step in (threading._shutdown, atexit._run_exitfuncs, self._flush):
+            try:
+                step()
+            except BaseException:
+                pass
+        try:
+            if "op" in reply:
+                self._send(reply)
+        finally:
+            os._exit(status)
+
+    @staticmethod
+    def _flush():
+        for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), *_streams):
+            try:
+                stream.flush()
+            except BaseException:
+                pass  # closed, or replaced by something that is no file
+
+
+class Json(str):
+    """Text that is JSON already."""
+
+
+def encode_reply(reply):
+    parts = ("%s:%s" % (json.dumps(key), value if type(value) is Json else json.dumps(value))
+             for key, value in reply.items() if value is not None)
+    return "{%s}" % ",".join(parts)
+
+
+def is_variable(key):
+    return (key.isidentifier() and not keyword.iskeyword(key) and not hasattr(builtins, key)
+            and not (key.startswith("__") and key.endswith("__")))
+
+
+def exit_status(exc):
+    if exc.code is None:
+        return 0
+    if isinstance(exc.code, int):
+        return int(exc.code) & 0xFF
+    try:
+        print(exc.code, file=sys.stderr)
+    except BaseException:
+        pass
+    return 1
+
+
+_streams = []
+_inputs = []
+
+
+def open_streams():
+    """Fresh wrappers for each run: the last one may have closed or replaced them. Text streams out
+    line by line, and no character, however broken, makes print() fail."""
+    _streams[:] = [
+        io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "w", closefd=False)), encoding="utf-8",
+                         errors="backslashreplace", line_buffering=True)
+        for fd in (1, 2)]
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _streams
+    if not _inputs or _inputs[0].closed:  # else it may hold lines it has read ahead
+        _inputs[:] = [io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)),
+                                       encoding="utf-8", errors="surrogateescape")]
+    sys.stdin = sys.__stdin__ = _inputs[0]
+
+
+def save_figures(workdir):
+    """What matplotlib has open comes back as pictures, in the order they were made."""
+    plot = sys.modules.get("matplotlib.pyplot")
+    if plot is None:
+        return
+    try:
+        folder, number = os.path.join(workdir, "out"), 1
+        for figure in plot.get_fignums():
+            while os.path.exists(os.path.join(folder, "figure-%d.png" % number)):
+                number += 1
+            plot.figure(figure).savefig(os.path.join(folder, "figure-%d.png" % number))
+        plot.close("all")
+    except BaseException as exc:
+        print("a figure could not be saved: %s" % faults.text_of(exc), file=sys.stderr)

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * retort_guest.c - the extension module with which CPython becomes a zygote and then a cell.
+ *
+ *     retort_guest.announce(3, '{"language": "python"}')
+ *     control = retort_guest.serve(3)              # returns in each sealed child
+ *     data, fds = retort_guest.recv(control)       # None at the end
+ *     retort_guest.send(control, b'{"op": "result"}')
+ *
+ * Only the stable ABI of Python 3.8 is used: one build serves every later Python. Waiting for a
+ * frame releases the interpreter lock, so a thread the code left behind goes on meanwhile.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+
+#include "guests/jail/jail.h"
+
+static PyObject *fail(const rt_error *err)
+{
+    PyErr_SetString(PyExc_OSError, err->text);
+    return NULL;
+}
+
+static PyObject *serve(PyObject *self, PyObject *args)
+{
+    static const jail_hooks hooks = { .before_fork = PyOS_BeforeFork,
+                                      .after_fork_parent = PyOS_AfterFork_Parent,
+                                      .after_fork_child = PyOS_AfterFork_Child };
+    int fd;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    return PyLong_FromLong(jail_serve(fd, &hooks));
+}
+
+static PyObject *announce(PyObject *self, PyObject *args)
+{
+    int fd;
+    const char *about;
+    rt_error err = { 0 };
+    (void)self;
+    if (!PyArg_ParseTuple(args, "is", &fd, &about))
+        return NULL;
+    if (!jail_announce(fd, about, &err))
+        return fail(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *fd_list(const jail_frame *frame)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && i < frame->fd_count; i++) {
+        PyObject *fd = PyLong_FromLong(frame->fds[i]);
+        if (!fd || PyList_Append(list, fd) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(fd);
+    }
+    return list;
+}
+
+static PyObject *frame_tuple(jail_frame *frame)
+{
+    PyObject *data = PyBytes_FromStringAndSize(frame->data, (Py_ssize_t)frame->len);
+    PyObject *fds = data ? fd_list(frame) : NULL;
+    PyObject *pair = fds ? PyTuple_Pack(2, data, fds) : NULL;
+    Py_XDECREF(data);
+    Py_XDECREF(fds);
+    if (pair)
+        frame->fd_count = 0; /* Python owns them now */
+    return pair;
+}
+
+static PyObject *recv_frame(PyObject *self, PyObject *args)
+{
+    int fd;
+    bool ok;
+    jail_frame frame = { 0 };
+    rt_error err = { 0 };
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
+    Py_END_ALLOW_THREADS
+    if (!ok && err.code != RT_NOT_FOUND)
+        return fail(&err);
+    if (!ok)
+        Py_RETURN_NONE;
+    PyObject *pair = frame_tuple(&frame);
+    jail_frame_done(&frame);
+    return pair;
+}
+
+static PyObject *send_frame(PyObject *self, PyObject *args)
+{
+    int fd;
+    bool ok;
+    const char *data;
+    Py_ssize_t len;
+    rt_error err = { 0 };
+    (void)self;
+    if (!PyArg_ParseTuple(args, "iy#", &fd, &data, &len))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    ok = jail_frame_send(fd, data, (size_t)len, NULL, 0, &err);
+    Py_END_ALLOW_THREADS
+    if (!ok)
+        return fail(&err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *limit(PyObject *self, PyObject *args)
+{
+    unsigned long long cpu, data, file, processes, descriptors;
+    rt_error err = { 0 };
+    (void)self;
+    if (!PyArg_ParseTuple(args, "KKKKK", &cpu, &data, &file, &processes, &descriptors))
+        return NULL;
+    jail_limits limits = { .cpu_seconds = cpu,
+                           .data_bytes = data,
+                           .file_bytes = file,
+                           .processes = processes,
+                           .descriptors = descriptors };
+    if (!jail_limit(&limits, &err))
+        return fail(&err);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    { "serve", serve, METH_VARARGS, "serve(fd): fork on each order; returns in a sealed child" },
+    { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
+    { "recv", recv_frame, METH_VARARGS, "recv(fd): (bytes, [descriptors]), or None at the end" },
+    { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
+    { "limit", limit, METH_VARARGS,
+      "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
+    { NULL, NULL, 0, NULL },
+};
+
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, .m_name = "retort_guest", .m_size = -1,
+                                     .m_methods = functions };
+
+PyMODINIT_FUNC PyInit_retort_guest(void)
+{
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python zygote: warms an interpreter once, then forks it into cells.
+
+    python3 -I -B zygote.py [module,module...]
+
+Started by the warden with its orders on descriptor 3, in the prepared root and without network. It
+imports what user code is likely to want, so that a cell finds it loaded, and whatever of the modules
+on the command line is installed. It runs no user code and opens nothing that a cell should not have.
+"""
+
+import gc
+import importlib
+import json
+import os
+import sys
+import warnings
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+ORDERS = 3
+
+COMMON = """
+    ast asyncio base64 bisect calendar collections concurrent.futures concurrent.futures.thread
+    contextlib copy csv dataclasses datetime decimal enum fractions functools glob gzip hashlib
+    heapq html inspect io itertools json linecache logging math operator os pathlib pickle pprint
+    random re secrets shutil statistics string struct subprocess sys tempfile textwrap threading
+    time traceback types typing unicodedata urllib.parse uuid zlib zoneinfo _strptime
+""".split()
+
+# Goes through parsing, the tree, a top-level return, await, a result and an error once, so that the
+# code that handles them is in memory before the first fork.
+REHEARSAL = [
+    "import math\nx: int = 1\nfor i in range(3):\n    x += i\nprint\n[i for i in range(3)]",
+    "async def f():\n    return 1\nreturn await f()",
+    "def g(:",
+    "1 / 0",
+]
+
+
+def load_guest():
+    """Our modules leave sys.modules again: a user may have an `imports.py` of his own."""
+    sys.path.insert(0, FOLDER)
+    names = ["retort_guest", "faults", "imports", "answers", "compiling", "guest"]
+    modules = {name: importlib.import_module(name) for name in names}
+    sys.path.remove(FOLDER)
+    for name in names:
+        del sys.modules[name]
+    return modules
+
+
+def preload(names):
+    loaded = []
+    for name in names:
+        try:
+            importlib.import_module(name)
+            if name == "matplotlib":
+                sys.modules[name].use("Agg")
+                importlib.import_module("matplotlib.pyplot")
+            loaded.append(name)
+        except Exception:
+            pass  # not installed, or broken: user code will get the same error with its own line
+    return loaded
+
+
+def rehearse(modules):
+    for source in REHEARSAL:
+        try:
+            script = modules["compiling"].compile_script(source, "main.py")
+            value = eval(script.code, {"__name__": "__main__"})
+            if script.is_async:
+                value.close()
+        except SyntaxError as exc:
+            modules["faults"].describe_syntax(exc)
+        except ArithmeticError as exc:
+            modules["faults"].describe(exc, ["main.py"])
+    modules["answers"].to_json({"a": [1, 2.5, "x", {1, 2}]})
+
+
+def reseed():
+    """A forked generator would give every cell the same numbers."""
+    sys.modules["random"].seed()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+
+
+def main():
+    modules = load_guest()
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)  # guards servers; a cell has its own limit on time
+    warnings.filterwarnings("ignore", message=".*FigureCanvasAgg is non-interactive.*")
+    preload(COMMON)
+    wanted = sys.argv[1].split(",") if len(sys.argv) > 1 else []
+    loaded = preload(name for name in wanted if name)
+    rehearse(modules)
+    sys.modules["linecache"].clearcache()
+    native = modules["retort_guest"]
+    native.announce(ORDERS, json.dumps({"language": "python", "preloaded": loaded,
+                                        "version": sys.version.partition(" ")[0]}))
+    gc.collect()
+    gc.freeze()
+    control = native.serve(ORDERS)
+    reseed()
+    modules["guest"].Guest(control, native).serve()
+
+
+main()
