@@ -20,7 +20,7 @@ B     ?= build
 VERSION := 0.1.0
 PYTHON  ?= /usr/bin/python3
 
-WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Werror
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Werror -Wno-unknown-warning-option -Wno-format-truncation
 OPT    ?= -O2 -g
 CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
 CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(SANITIZE)
@@ -30,6 +30,7 @@ LIBS   := -lseccomp -lcrypto -lyaml
 ROOMS  := base sandbox runtimes cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
+GUEST_SRC := $(JAIL_SRC) src/base/error.c
 ROOM_SRC := $(filter-out %_test.c %_fuzz.c,$(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)))
 MAIN_SRC := src/cli/main.c
 LIB_SRC  := $(filter-out $(MAIN_SRC),$(ROOM_SRC)) $(JAIL_SRC)
@@ -65,13 +66,13 @@ $(B)/retort: $(call obj,$(MAIN_SRC)) $(B)/libretort.a
 
 # Guests are loaded by interpreters, which know nothing of a sanitizer's runtime: built without one.
 GUEST_CFLAGS = $(CSTD) $(WARN) -O2 -g -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc
-$(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(JAIL_SRC) $(wildcard src/guests/jail/*.h)
+$(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(GUEST_SRC) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) $(PY_CFLAGS) -shared -o $@ $< $(JAIL_SRC)
+	$(CC) $(GUEST_CFLAGS) $(PY_CFLAGS) -shared -o $@ $< $(GUEST_SRC)
 
-$(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(JAIL_SRC) $(wildcard src/guests/jail/*.h)
+$(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(GUEST_SRC) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(JAIL_SRC)
+	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(GUEST_SRC)
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)

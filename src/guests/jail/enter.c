@@ -41,6 +41,8 @@ static bool join_cgroups(entry *e, rt_error *err)
     for (uint32_t i = 0; i < e->order->cgroup_count; i++)
         if (write(e->fds[JAIL_FD_CGROUP + i], "0", 1) != 1)
             return rt_fail_errno(err, "write cgroup.procs");
+    if (unshare(CLONE_NEWCGROUP) != 0) /* from here on our cgroup is the top of the tree */
+        return rt_fail_errno(err, "hide the cgroup tree");
     return true;
 }
 
@@ -152,7 +154,7 @@ static bool apply_landlock(entry *e, rt_error *err)
         return true;
     const uint64_t read_access = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                                  LANDLOCK_ACCESS_FS_READ_DIR;
-    const uint64_t all_access = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1; /* version 1's thirteen */
+    const uint64_t all_access = (LANDLOCK_ACCESS_FS_REFER << 1) - 1; /* all of version 2 */
     struct landlock_ruleset_attr attr = { .handled_access_fs = all_access };
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
     if (ruleset < 0)
@@ -195,7 +197,7 @@ static bool load_filter(entry *e, rt_error *err)
 
 static bool say_hello(entry *e, rt_error *err)
 {
-    char layers[512], text[640];
+    char layers[640], text[768];
     jail_describe(layers, sizeof(layers), e->order->has_landlock);
     int n = snprintf(text, sizeof(text), "{\"op\":\"hello\",\"layers\":%s}", layers);
     return jail_frame_send(JAIL_CONTROL_FD, text, (size_t)n, NULL, 0, err);
@@ -227,19 +229,36 @@ bool jail_enter(const jail_order *order, const int *fds, rt_error *err)
     return true;
 }
 
+/* Which namespaces we are in, so that the daemon can see that they are not its own. */
+static void describe_namespaces(char *text, size_t size)
+{
+    static const char *const kinds[] = { "user", "pid", "mnt", "ipc", "uts", "net", "cgroup" };
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && used < size; i++) {
+        char path[32];
+        struct stat st;
+        snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
+        unsigned long inode = stat(path, &st) == 0 ? (unsigned long)st.st_ino : 0;
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%lu", i ? "," : "", kinds[i], inode);
+    }
+}
+
 void jail_describe(char *text, size_t size, bool has_landlock)
 {
+    char spaces[256];
+    describe_namespaces(spaces, sizeof(spaces));
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct have[2] = { { 0 }, { 0 } };
     bool has_caps = syscall(SYS_capget, &head, have) != 0 || have[0].permitted || have[1].permitted ||
                     have[0].effective || have[1].effective;
     snprintf(text, size,
              "{\"uid\":%u,\"gid\":%u,\"pid\":%d,\"capabilities\":\"%s\",\"no_new_privs\":%s,"
-             "\"seccomp\":\"%s\",\"landlock\":%s}",
+             "\"seccomp\":\"%s\",\"landlock\":%s,\"ns\":{%s}}",
              getuid(), getgid(), getpid(), has_caps ? "some" : "none",
              prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? "true" : "false",
              prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2 ? "filter" : "off",
-             has_landlock ? "true" : "false");
+             has_landlock ? "true" : "false", spaces);
 }
 
 static bool lower(int kind, uint64_t value, rt_error *err)

@@ -106,10 +106,10 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
                          int flags);
 
 /*
- * fork() with namespaces: like glibc's, but the child belongs to our parent (the warden reaps every
- * process of every cell) and may get `extra_flags` (CLONE_NEW...). Call with one thread only.
+ * fork() with clone()'s flags: CLONE_NEW…, and CLONE_PARENT (the warden reaps every process of every
+ * cell, so zygotes and nurseries give their children to it). Call with one thread only.
  */
-pid_t jail_clone(int extra_flags);
+pid_t jail_clone(unsigned long extra_flags);
 
 /* Seals the calling process; used by jail_serve() and tested by itself. */
 bool jail_enter(const jail_order *order, const int *fds, rt_error *err);

@@ -29,7 +29,7 @@ static pid_t *find_tid(void **robust, size_t *robust_len)
     return *tid == (pid_t)syscall(SYS_gettid) ? tid : NULL;
 }
 
-pid_t jail_clone(int extra_flags)
+pid_t jail_clone(unsigned long extra_flags)
 {
     void *robust;
     size_t robust_len;
@@ -38,8 +38,7 @@ pid_t jail_clone(int extra_flags)
         errno = ENOSYS;
         return -1;
     }
-    unsigned long flags = (unsigned long)(unsigned)extra_flags | CLONE_PARENT | CLONE_CHILD_SETTID |
-                          CLONE_CHILD_CLEARTID | SIGCHLD;
+    unsigned long flags = extra_flags | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD;
 #if defined(__x86_64__)
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, NULL);
 #else
@@ -81,7 +80,7 @@ static pid_t fork_into(const int *fds, int own_pid_ns, const jail_hooks *hooks)
     if (setns(fds[JAIL_FD_INIT], CLONE_NEWPID) != 0)
         return -1;
     call(hooks->before_fork);
-    pid_t pid = jail_clone(0);
+    pid_t pid = jail_clone(CLONE_PARENT);
     if (pid == 0) {
         call(hooks->after_fork_child);
         return 0;

@@ -1,0 +1,296 @@
+/*
+ * shell.c - the guest for bash.
+ *
+ * There is no interpreter to warm here: a shell starts in a millisecond. The zygote is this small
+ * program; the forked and sealed child runs bash as its own child, waits, and reports. The script
+ * lies in a file so that bash's own messages carry the user's line numbers, and a BASH_ENV file sets
+ * the trap that brings the variable RESULT back through descriptor 9.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "guests/jail/jail.h"
+
+#define SCRIPT      "/tmp/main.sh"
+#define PROLOGUE    "/tmp/.prologue"
+#define RESULT_FD   9
+#define ENV_MAX     (100u << 10) /* the kernel takes 128 KiB a variable */
+#define RESULT_MAX  (16u << 20)
+#define BASH        "/bin/bash"
+
+static const char prologue[] = "unset BASH_ENV\n"
+                               "trap '[ -n \"${RESULT+x}\" ] && printf %s \"$RESULT\" >&9' EXIT\n";
+
+typedef struct run {
+    rt_arena arena;
+    rt_json request;
+    int64_t id;
+    int input;  /* memory file with the input, or -1 */
+    int result; /* memory file that RESULT is written to */
+} run;
+
+static uint64_t number_of(rt_json object, const char *key)
+{
+    int64_t n = 0;
+    return rt_json_i64(rt_json_get_c(object, key), &n) && n > 0 ? (uint64_t)n : 0;
+}
+
+static bool apply_limits(rt_json request, rt_error *err)
+{
+    rt_json l = rt_json_get_c(request, "limits");
+    jail_limits limits = { .cpu_seconds = number_of(l, "cpu_seconds"),
+                           .data_bytes = number_of(l, "data_bytes"),
+                           .file_bytes = number_of(l, "file_bytes"),
+                           .processes = number_of(l, "processes"),
+                           .descriptors = number_of(l, "descriptors") };
+    return jail_limit(&limits, err);
+}
+
+static bool write_file(const char *path, rt_str text, rt_error *err)
+{
+    int fd RT_CLEANUP(rt_closep) = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return rt_fail_errno(err, "write %s", path);
+    return rt_write_all(fd, text, err);
+}
+
+/* ---- input ---- */
+
+static void set_variable(rt_arena *arena, const char *name, rt_str value)
+{
+    if (value.len <= ENV_MAX && !memchr(value.ptr, '\0', value.len))
+        setenv(name, rt_arena_copy(arena, value), 1);
+}
+
+static bool is_name(rt_str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (key.ptr[i] != '_' && (key.ptr[i] < '0' || key.ptr[i] > '9') &&
+            ((key.ptr[i] | 32) < 'a' || (key.ptr[i] | 32) > 'z'))
+            return false;
+    return key.len > 0 && key.len < 200;
+}
+
+/* INPUT_<key>: the member as JSON text, whatever it is. */
+static void set_members(run *r, rt_json input)
+{
+    rt_str key;
+    rt_json value;
+    rt_json_iter it = rt_json_each(input);
+    while (rt_json_type(input) == RT_JSON_OBJECT && rt_json_next(&it, &key, &value)) {
+        rt_buf text RT_CLEANUP(rt_buf_done) = { .max = ENV_MAX };
+        if (!is_name(key))
+            continue;
+        rt_json_print(value, &text);
+        if (rt_buf_ok(&text, NULL))
+            set_variable(&r->arena, rt_arena_printf(&r->arena, "INPUT_%.*s", RT_FMT(key)).ptr,
+                         rt_buf_str(&text));
+    }
+}
+
+static bool read_memory_file(int fd, size_t max, rt_arena *arena, rt_str *out, rt_error *err)
+{
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return rt_fail_errno(err, "rewind the input");
+    bool ok = rt_read_fd(fd, max, arena, out, err);
+    lseek(fd, 0, SEEK_SET);
+    return ok;
+}
+
+static bool take_input_file(run *r, const jail_frame *frame, rt_json about, rt_error *err)
+{
+    uint64_t index = number_of(about, "index");
+    rt_str text;
+    rt_json input;
+    if (index >= frame->fd_count)
+        return rt_fail(err, RT_INVALID, "input_fd names a descriptor that did not come");
+    r->input = fcntl(frame->fds[index], F_DUPFD_CLOEXEC, 20);
+    struct stat st;
+    if (fstat(r->input, &st) != 0 || st.st_size > ENV_MAX)
+        return true; /* too big for variables: the code reads it from stdin */
+    if (!read_memory_file(r->input, ENV_MAX, &r->arena, &text, err))
+        return false;
+    set_variable(&r->arena, "INPUT", text);
+    if (rt_str_eq_c(rt_json_str(rt_json_get_c(about, "type")), "json") &&
+        rt_json_parse(text, &r->arena, &input, err))
+        set_members(r, input);
+    return true;
+}
+
+static bool take_input(run *r, const jail_frame *frame, rt_error *err)
+{
+    rt_json about = rt_json_get_c(r->request, "input_fd");
+    rt_json input = rt_json_get_c(r->request, "input");
+    if (!rt_json_is_absent(about))
+        return take_input_file(r, frame, about, err);
+    if (rt_json_is_absent(input))
+        return true;
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_print(input, &text);
+    set_variable(&r->arena, "INPUT", rt_buf_str(&text));
+    set_members(r, input);
+    r->input = memfd_create("input", MFD_CLOEXEC);
+    if (r->input < 0 || !rt_write_all(r->input, rt_buf_str(&text), err))
+        return err->code ? false : rt_fail_errno(err, "memfd_create");
+    lseek(r->input, 0, SEEK_SET);
+    return true;
+}
+
+static void set_environment(run *r)
+{
+    rt_str name;
+    rt_json value;
+    clearenv();
+    setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
+    setenv("HOME", "/work", 1);
+    setenv("TMPDIR", "/tmp", 1);
+    setenv("LANG", "C.UTF-8", 1);
+    rt_json_iter it = rt_json_each(rt_json_get_c(r->request, "env"));
+    while (rt_json_next(&it, &name, &value))
+        if (is_name(name))
+            set_variable(&r->arena, rt_arena_copy(&r->arena, name), rt_json_str(value));
+}
+
+/* ---- running ---- */
+
+static _Noreturn void become_bash(const run *r)
+{
+    if ((r->input >= 0 && dup2(r->input, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0)
+        _exit(126);
+    setenv("BASH_ENV", PROLOGUE, 1);
+    execl(BASH, "bash", SCRIPT, (char *)NULL);
+    dprintf(STDERR_FILENO, "%s: %s\n", BASH, strerror(errno));
+    _exit(127);
+}
+
+static bool run_bash(run *r, int *status, rt_error *err)
+{
+    r->result = memfd_create("result", MFD_CLOEXEC);
+    if (r->result < 0)
+        return rt_fail_errno(err, "memfd_create");
+    pid_t pid = fork();
+    if (pid < 0)
+        return rt_fail_errno(err, "start bash");
+    if (pid == 0)
+        become_bash(r);
+    pid_t got;
+    do
+        got = waitpid(pid, status, 0);
+    while (got < 0 && errno == EINTR);
+    return got == pid ? true : rt_fail_errno(err, "wait for bash");
+}
+
+/* ---- reporting ---- */
+
+static void report_error(int control, int64_t id, const char *name, rt_str message)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_json_begin(&w, &text);
+    rt_jw_object(&w);
+    rt_jw_kstr(&w, "op", RT_STR("error"));
+    rt_jw_ki64(&w, "id", id);
+    rt_jw_kstr(&w, "type", RT_STR("RuntimeError"));
+    rt_jw_kstr(&w, "name", rt_str_of(name));
+    rt_jw_kstr(&w, "message", message);
+    rt_jw_end(&w);
+    jail_frame_send(control, text.ptr, text.len, NULL, 0, NULL);
+}
+
+static void report_result(int control, run *r)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_str answer = { 0 };
+    rt_json value;
+    read_memory_file(r->result, RESULT_MAX, &r->arena, &answer, &(rt_error){ 0 });
+    rt_json_begin(&w, &text);
+    rt_jw_object(&w);
+    rt_jw_kstr(&w, "op", RT_STR("result"));
+    rt_jw_ki64(&w, "id", r->id);
+    if (answer.len > 0 && rt_json_parse(answer, &r->arena, &value, &(rt_error){ 0 }))
+        rt_jw_kjson(&w, "value", value);
+    else if (answer.len > 0)
+        rt_jw_kstr(&w, "value", answer);
+    rt_jw_end(&w);
+    jail_frame_send(control, text.ptr, text.len, NULL, 0, NULL);
+}
+
+static int report(int control, run *r, int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        report_result(control, r);
+        return 0;
+    }
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    rt_str message = WIFEXITED(status)
+                         ? rt_arena_printf(&r->arena, "the script ended with status %d", code)
+                         : rt_arena_printf(&r->arena, "the script was ended by signal %d (%s)",
+                                           WTERMSIG(status), strsignal(WTERMSIG(status)));
+    report_error(control, r->id, "ExitStatus", message);
+    return code;
+}
+
+static int serve_run(int control, const jail_frame *frame, bool *keeps)
+{
+    rt_error err = { 0 };
+    run r = { .input = -1, .result = -1 };
+    int status = 0;
+    bool ok = rt_json_parse((rt_str){ frame->data, frame->len }, &r.arena, &r.request, &err);
+    rt_json_i64(rt_json_get_c(r.request, "id"), &r.id);
+    *keeps = rt_json_bool(rt_json_get_c(r.request, "keep"), false);
+    ok = ok && apply_limits(r.request, &err);
+    if (ok)
+        set_environment(&r);
+    ok = ok && take_input(&r, frame, &err) &&
+         write_file(SCRIPT, rt_json_str(rt_json_get_c(r.request, "code")), &err) &&
+         write_file(PROLOGUE, rt_str_of(prologue), &err) && run_bash(&r, &status, &err);
+    int code = 1;
+    if (ok)
+        code = report(control, &r, status);
+    else
+        report_error(control, r.id, "Error", rt_str_of(err.text));
+    rt_closep(&r.input);
+    rt_closep(&r.result);
+    rt_arena_done(&r.arena);
+    return code;
+}
+
+static void announce(void)
+{
+    char version[64] = "", about[160];
+    FILE *pipe = popen(BASH " --norc -c 'printf %s \"$BASH_VERSION\"'", "re");
+    if (pipe) {
+        size_t n = fread(version, 1, sizeof(version) - 1, pipe);
+        version[n] = '\0';
+        pclose(pipe);
+    }
+    for (char *c = version; *c; c++)
+        if (*c == '"' || *c == '\\' || *c < ' ')
+            *c = '?';
+    snprintf(about, sizeof(about), "{\"language\":\"bash\",\"version\":\"%s\"}", version);
+    jail_announce(JAIL_ORDERS_FD, about, NULL);
+}
+
+int main(void)
+{
+    announce();
+    int control = jail_serve(JAIL_ORDERS_FD, &(jail_hooks){ 0 });
+    jail_frame frame;
+    int code = 0;
+    bool keeps = true;
+    while (keeps && jail_frame_recv(control, JAIL_FRAME_MAX, &frame, NULL)) {
+        code = serve_run(control, &frame, &keeps);
+        jail_frame_done(&frame);
+    }
+    return code;
+}

@@ -1,0 +1,421 @@
+/*
+ * cell.c - a cell as the daemon sees it: one queue of events from six descriptors.
+ *
+ * Everything that comes out of the cell is hostile: frames are read bit by bit without ever waiting
+ * for the rest of one, lengths are checked before they are believed, and a guest that stops reading
+ * stops only its own run.
+ */
+#include "sandbox/cell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK           65536
+#define SEND_TIMEOUT_MS 10000
+#define HELLO_MS        30000
+#define LINK_MS         10000
+
+struct rt_cell {
+    int lease, control, in, out[2], link, cancel;
+    rt_buf frame;         /* the frame being read, its length first */
+    size_t frame_taken;   /* bytes of it already given to the caller */
+    char chunk[CHUNK];
+    rt_str feed;
+    bool has_exit, was_exit_told, was_out_of_memory;
+    rt_cell_usage usage;
+    rt_buf attestation;
+};
+
+static void set_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_bytes)
+{
+    rt_cell *cell = calloc(1, sizeof(*cell));
+    if (!cell)
+        rt_out_of_memory(sizeof(*cell));
+    cell->lease = lease;
+    cell->control = fds[GRANT_CONTROL];
+    cell->in = fds[GRANT_STDIN];
+    cell->out[0] = fds[GRANT_STDOUT];
+    cell->out[1] = fds[GRANT_STDERR];
+    cell->link = fds[GRANT_LINK];
+    cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
+    rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
+    set_nonblocking(cell->control);
+    set_nonblocking(cell->in);
+    set_nonblocking(cell->out[0]);
+    set_nonblocking(cell->out[1]);
+    return cell;
+}
+
+void rt_cell_close(rt_cell *cell)
+{
+    if (!cell)
+        return;
+    int *fds[] = { &cell->lease,  &cell->control, &cell->in,    &cell->out[0],
+                   &cell->out[1], &cell->link,    &cell->cancel };
+    for (size_t i = 0; i < RT_COUNT(fds); i++)
+        rt_closep(fds[i]);
+    rt_buf_done(&cell->frame);
+    rt_buf_done(&cell->attestation);
+    free(cell);
+}
+
+void rt_cell_closep(rt_cell **cell)
+{
+    rt_cell_close(*cell);
+}
+
+rt_str rt_cell_attestation(const rt_cell *cell)
+{
+    return rt_buf_str(&cell->attestation);
+}
+
+/* ---- to the guest ---- */
+
+static bool wait_writable(int fd, rt_error *err)
+{
+    struct pollfd polled = { .fd = fd, .events = POLLOUT };
+    int n;
+    do
+        n = poll(&polled, 1, SEND_TIMEOUT_MS);
+    while (n < 0 && errno == EINTR);
+    return n > 0 ? true : rt_fail(err, RT_TIMEOUT, "the guest does not read what it is sent");
+}
+
+bool rt_cell_send(rt_cell *cell, rt_str json, const int *fds, size_t fd_count, rt_error *err)
+{
+    uint32_t size = (uint32_t)json.len;
+    if (json.len > JAIL_FRAME_MAX)
+        return rt_fail(err, RT_LIMIT, "a message of %zu bytes; at most %u are allowed", json.len,
+                       JAIL_FRAME_MAX);
+    while (jail_packet_send(cell->control, &size, sizeof(size), fds, fd_count) < 0) {
+        if (errno != EAGAIN)
+            return rt_fail_errno(err, "speak to the guest");
+        if (!wait_writable(cell->control, err))
+            return false;
+    }
+    while (json.len > 0) {
+        ssize_t n = send(cell->control, json.ptr, json.len, MSG_NOSIGNAL);
+        if (n >= 0)
+            json = rt_str_slice(json, (size_t)n, json.len);
+        else if (errno == EAGAIN ? !wait_writable(cell->control, err) : errno != EINTR)
+            return err->code ? false : rt_fail_errno(err, "speak to the guest");
+    }
+    return true;
+}
+
+void rt_cell_feed(rt_cell *cell, rt_str data)
+{
+    cell->feed = data;
+    if (data.len == 0)
+        rt_closep(&cell->in);
+}
+
+static void write_feed(rt_cell *cell)
+{
+    ssize_t n = write(cell->in, cell->feed.ptr, cell->feed.len);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    rt_cell_feed(cell, n < 0 ? (rt_str){ "", 0 } : rt_str_slice(cell->feed, (size_t)n, cell->feed.len));
+}
+
+bool rt_cell_kill(rt_cell *cell, rt_error *err)
+{
+    lease_message message = { .kind = LEASE_KILL };
+    if (jail_packet_send(cell->lease, &message, sizeof(message), NULL, 0) < 0)
+        return rt_fail_errno(err, "ask for the end of a cell");
+    return true;
+}
+
+void rt_cell_cancel(rt_cell *cell)
+{
+    (void)!write(cell->cancel, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+/* ---- from the guest ---- */
+
+/* A whole frame, if one is there; what was given out before is dropped first. */
+static bool take_frame(rt_cell *cell, rt_str *out, rt_error *err)
+{
+    uint32_t size;
+    rt_buf *buf = &cell->frame;
+    if (cell->frame_taken > 0) {
+        buf->len -= cell->frame_taken;
+        memmove(buf->ptr, buf->ptr + cell->frame_taken, buf->len);
+        cell->frame_taken = 0;
+    }
+    *out = (rt_str){ 0 };
+    if (buf->len < sizeof(size))
+        return true;
+    memcpy(&size, buf->ptr, sizeof(size));
+    if (size > buf->max - sizeof(size) - CHUNK)
+        return rt_fail(err, RT_LIMIT, "the answer has %u bytes; at most %zu are allowed", size,
+                       buf->max - sizeof(size) - CHUNK);
+    if (buf->len < sizeof(size) + size)
+        return true;
+    *out = (rt_str){ buf->ptr + sizeof(size), size };
+    cell->frame_taken = sizeof(size) + size;
+    return true;
+}
+
+static void read_control(rt_cell *cell)
+{
+    ssize_t n = read(cell->control, cell->chunk, sizeof(cell->chunk));
+    if (n > 0)
+        rt_buf_add(&cell->frame, (rt_str){ cell->chunk, (size_t)n });
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        rt_closep(&cell->control);
+}
+
+static bool read_output(rt_cell *cell, int i, rt_cell_event *event)
+{
+    ssize_t n = read(cell->out[i], cell->chunk, sizeof(cell->chunk));
+    if (n > 0) {
+        *event = (rt_cell_event){ .kind = RT_CELL_OUTPUT,
+                                  .stream = i + 1,
+                                  .text = { cell->chunk, (size_t)n } };
+        return true;
+    }
+    if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        rt_closep(&cell->out[i]);
+    return false;
+}
+
+/* A packet of the cell's first process; its descriptor, if any, is the caller's. */
+static ssize_t read_link(rt_cell *cell, void *body, size_t size, link_head *head, int *fd)
+{
+    char packet[2048];
+    size_t count = 0;
+    *fd = -1;
+    ssize_t n = jail_packet_recv(cell->link, packet, sizeof(packet), fd, 1, &count, MSG_DONTWAIT);
+    if (n < (ssize_t)sizeof(*head)) {
+        if (n >= 0 || errno != EAGAIN)
+            rt_closep(&cell->link);
+        return -1;
+    }
+    memcpy(head, packet, sizeof(*head));
+    size_t got = (size_t)n - sizeof(*head);
+    memcpy(body, packet + sizeof(*head), RT_MIN(got, size));
+    return (ssize_t)RT_MIN(got, size);
+}
+
+static bool hear_link(rt_cell *cell, rt_cell_event *event)
+{
+    denial_note note;
+    link_head head;
+    int fd;
+    ssize_t n = read_link(cell, &note, sizeof(note), &head, &fd);
+    rt_closep(&fd);
+    if (n < 0)
+        return false;
+    if (head.kind == LINK_MEMORY)
+        cell->was_out_of_memory = true;
+    if (head.kind != LINK_DENIAL || n != (ssize_t)sizeof(note))
+        return false;
+    *event = (rt_cell_event){ .kind = RT_CELL_DENIED };
+    sandbox_filter_explain(&note, &event->denial);
+    return true;
+}
+
+static void hear_lease(rt_cell *cell)
+{
+    lease_message message;
+    size_t none;
+    ssize_t n = jail_packet_recv(cell->lease, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n == (ssize_t)sizeof(message) && message.kind == LEASE_EXIT) {
+        cell->usage = message.usage;
+        cell->has_exit = true;
+    } else if (n <= 0) { /* the warden is gone, and the cell with it */
+        cell->usage = (rt_cell_usage){ .wait_status = 9 };
+        cell->has_exit = true;
+        rt_closep(&cell->lease);
+    }
+}
+
+enum { AT_CONTROL, AT_OUT, AT_ERR, AT_LINK, AT_LEASE, AT_CANCEL, AT_IN, AT_COUNT };
+
+static int time_left_ms(uint64_t deadline_ns)
+{
+    if (deadline_ns == 0)
+        return -1;
+    uint64_t now = rt_now_ns();
+    return now >= deadline_ns ? 0 : (int)RT_MIN((deadline_ns - now + 999999) / 1000000, 3600000ull);
+}
+
+/* Looks once at everything; true when there is an event. After the exit it does not wait. */
+static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool *is_quiet)
+{
+    struct pollfd at[AT_COUNT] = {
+        [AT_CONTROL] = { .fd = cell->control, .events = POLLIN },
+        [AT_OUT] = { .fd = cell->out[0], .events = POLLIN },
+        [AT_ERR] = { .fd = cell->out[1], .events = POLLIN },
+        [AT_LINK] = { .fd = cell->link, .events = POLLIN },
+        [AT_LEASE] = { .fd = cell->has_exit ? -1 : cell->lease, .events = POLLIN },
+        [AT_CANCEL] = { .fd = cell->cancel, .events = POLLIN },
+        [AT_IN] = { .fd = cell->feed.len ? cell->in : -1, .events = POLLOUT },
+    };
+    int n = poll(at, AT_COUNT, cell->has_exit ? 0 : time_left_ms(deadline_ns));
+    *is_quiet = n == 0;
+    if (n <= 0)
+        return false;
+    if (at[AT_CANCEL].revents) {
+        *event = (rt_cell_event){ .kind = RT_CELL_CANCELLED };
+        return true;
+    }
+    if (at[AT_IN].revents)
+        write_feed(cell);
+    if (at[AT_CONTROL].revents)
+        read_control(cell);
+    if (at[AT_LEASE].revents)
+        hear_lease(cell);
+    if (at[AT_LINK].revents && hear_link(cell, event))
+        return true;
+    if (at[AT_OUT].revents && read_output(cell, 0, event))
+        return true;
+    return at[AT_ERR].revents && read_output(cell, 1, event);
+}
+
+bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_error *err)
+{
+    for (;;) {
+        rt_str frame;
+        bool is_quiet;
+        if (!take_frame(cell, &frame, err))
+            return false;
+        if (frame.ptr) {
+            *event = (rt_cell_event){ .kind = RT_CELL_FRAME, .text = frame };
+            return true;
+        }
+        if (look(cell, deadline_ns, event, &is_quiet))
+            return true;
+        if (!is_quiet)
+            continue;
+        if (cell->has_exit) {
+            if (cell->was_exit_told)
+                return rt_fail(err, RT_INTERNAL, "the cell has ended already");
+            cell->was_exit_told = true;
+            *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
+            event->usage.was_out_of_memory |= cell->was_out_of_memory;
+            return true;
+        }
+        if (deadline_ns && rt_now_ns() >= deadline_ns) {
+            *event = (rt_cell_event){ .kind = RT_CELL_TIME };
+            return true;
+        }
+    }
+}
+
+/* ---- the hello ---- */
+
+static bool is_other_namespace(const char *kind, int64_t inode)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+    return inode > 0 && stat(path, &st) == 0 && (int64_t)st.st_ino != inode;
+}
+
+/* What the guest read back from the kernel must be what was asked for; else nothing runs. */
+static bool check_layers(rt_json layers, rt_error *err)
+{
+    static const char *const kinds[] = { "user", "pid", "mnt", "ipc", "uts", "net" };
+    rt_json spaces = rt_json_get_c(layers, "ns");
+    for (size_t i = 0; i < RT_COUNT(kinds); i++) {
+        int64_t inode = 0;
+        if (!rt_json_i64(rt_json_get_c(spaces, kinds[i]), &inode) || !is_other_namespace(kinds[i], inode))
+            return rt_fail(err, RT_UNAVAILABLE, "the cell has no %s namespace of its own", kinds[i]);
+    }
+    if (!rt_str_eq_c(rt_json_str(rt_json_get_c(layers, "capabilities")), "none") ||
+        !rt_str_eq_c(rt_json_str(rt_json_get_c(layers, "seccomp")), "filter") ||
+        !rt_json_bool(rt_json_get_c(layers, "no_new_privs"), false))
+        return rt_fail(err, RT_UNAVAILABLE, "capabilities, seccomp or no_new_privs are not in force");
+    return true;
+}
+
+static void write_attestation(rt_cell *cell, rt_json layers, rt_str granted)
+{
+    static const char *const copied[] = { "uid", "gid", "capabilities", "no_new_privs", "seccomp",
+                                          "landlock" };
+    rt_buf *out = &cell->attestation;
+    rt_json_writer w;
+    rt_buf_add(out, RT_STR("{\"namespaces\":[\"user\",\"pid\",\"mnt\",\"ipc\",\"uts\",\"net\"],"));
+    for (size_t i = 0; i < RT_COUNT(copied); i++) {
+        rt_json_begin(&w, out);
+        rt_buf_addf(out, "\"%s\":", copied[i]);
+        rt_jw_json(&w, rt_json_get_c(layers, copied[i]));
+        rt_buf_addc(out, ',');
+    }
+    rt_buf_add(out, granted);
+    rt_buf_addc(out, '}');
+}
+
+bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_cell_event event;
+    rt_json hello;
+    uint64_t deadline = rt_now_ns() + HELLO_MS * 1000000ull;
+    if (!rt_cell_next(cell, deadline, &event, err))
+        return false;
+    if (event.kind != RT_CELL_FRAME)
+        return rt_fail(err, RT_UNAVAILABLE, "the guest ended or hung before it was sealed");
+    if (!rt_json_parse(event.text, &arena, &hello, err))
+        return false;
+    rt_str op = rt_json_str(rt_json_get_c(hello, "op"));
+    if (rt_str_eq_c(op, "unsealed"))
+        return rt_fail(err, RT_UNAVAILABLE, "%.*s", RT_FMT(rt_json_str(rt_json_get_c(hello, "message"))));
+    rt_json layers = rt_json_get_c(hello, "layers");
+    if (!rt_str_eq_c(op, "hello") || !check_layers(layers, err))
+        return err->code ? false : rt_fail(err, RT_UNAVAILABLE, "the guest said no hello");
+    write_attestation(cell, layers, granted);
+    return rt_buf_ok(&cell->attestation, err);
+}
+
+/* ---- artifacts ---- */
+
+bool rt_cell_artifacts(rt_cell *cell, size_t max, rt_artifact_visit visit, void *ctx, rt_error *err)
+{
+    uint32_t most = (uint32_t)RT_MIN(max, (size_t)1000);
+    link_head head = { .kind = LINK_LIST, .size = sizeof(most) };
+    char order[sizeof(head) + sizeof(most)];
+    bool ok = true;
+    memcpy(order, &head, sizeof(head));
+    memcpy(order + sizeof(head), &most, sizeof(most));
+    if (cell->link < 0 || jail_packet_send(cell->link, order, sizeof(order), NULL, 0) < 0)
+        return true; /* the cell is gone: so are its files */
+    for (;;) {
+        char body[1024];
+        int fd;
+        struct pollfd polled = { .fd = cell->link, .events = POLLIN };
+        if (poll(&polled, 1, LINK_MS) <= 0)
+            return rt_fail(err, RT_TIMEOUT, "the cell does not list its files");
+        ssize_t n = read_link(cell, body, sizeof(body), &head, &fd);
+        if (cell->link < 0 || (n >= 0 && head.kind == LINK_LIST_END)) {
+            if (cell->link >= 0 && n == 1)
+                cell->usage.was_out_of_scratch = body[0];
+            return ok;
+        }
+        if (ok && n > (ssize_t)sizeof(uint64_t) && head.kind == LINK_FILE && fd >= 0) {
+            rt_artifact file = { .fd = fd,
+                                 .name = { body + sizeof(uint64_t), (size_t)n - sizeof(uint64_t) } };
+            memcpy(&file.size, body, sizeof(file.size));
+            ok = visit(ctx, &file, err);
+        }
+        rt_closep(&fd);
+    }
+}

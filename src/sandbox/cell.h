@@ -1,0 +1,15 @@
+/*
+ * cell.h - the daemon's handle of a cell, for sandbox.c.
+ */
+#ifndef RETORT_SANDBOX_CELL_H
+#define RETORT_SANDBOX_CELL_H
+
+#include "sandbox/sandbox_internal.h"
+
+/* Takes the lease and the descriptors of a grant. */
+rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_bytes);
+
+/* Waits for the guest's hello and puts the attestation together from both sides' words. */
+bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * cells.c - the warden's cells, from birth to the reuse of their slot.
+ *
+ * A cell is over when both its processes have been reaped: the kernel lets go of its first process
+ * only after everything else in its pid namespace is gone. Only then is the slot free again, so two
+ * cells never share ids or a cgroup.
+ */
+#include "sandbox/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void close_fds(int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        rt_closep(&fds[i]);
+}
+
+static void free_if_over(warden *w, cell *c)
+{
+    if (c->state != CELL_DYING || c->is_bearing || c->is_forking || c->init_pid || c->main_pid)
+        return;
+    warden_forget(w, &c->link);
+    warden_forget(w, &c->lease);
+    rt_closep(&c->porch);
+    close_fds(c->daemon_fds, GRANT_FDS);
+    close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
+    c->state = CELL_FREE;
+    c->shape = NULL;
+}
+
+void warden_lease_fail(int lease, const rt_error *err)
+{
+    lease_message message = { .kind = LEASE_FAIL };
+    message.error = *err;
+    jail_packet_send(lease, &message, sizeof(message), NULL, 0);
+}
+
+void warden_cell_end(warden *w, cell *c)
+{
+    if (c->state == CELL_FREE)
+        return;
+    c->state = CELL_DYING;
+    if (c->init_pid)
+        syscall(SYS_pidfd_send_signal, c->init_death.fd, SIGKILL, NULL, 0);
+    /* Its pid namespace takes the guest along; one that has not entered yet finds no namespace. */
+    free_if_over(w, c);
+}
+
+/* ---- deaths ---- */
+
+static void bury_init(warden *w, source *s)
+{
+    cell *c = s->owner;
+    siginfo_t info;
+    if (waitid(P_PIDFD, (id_t)s->fd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
+        return;
+    warden_forget(w, s);
+    c->init_pid = 0;
+    warden_cell_end(w, c);
+    warden_pump(w);
+}
+
+static void tell_exit(cell *c, const warden *w, const siginfo_t *info, const struct rusage *used)
+{
+    lease_message message = { .kind = LEASE_EXIT };
+    cgroup_counts now = { 0 };
+    bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
+    if (has_cgroup)
+        sandbox_cgroup_read(&w->setup->slots[c->slot], &now);
+    message.usage = (rt_cell_usage){
+        .wait_status = info->si_code == CLD_EXITED ? info->si_status << 8 : info->si_status,
+        .cpu_us = (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000u +
+                  (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec),
+        .memory_peak_bytes = has_cgroup ? now.peak_bytes : (uint64_t)used->ru_maxrss * 1024u,
+        .was_out_of_memory = now.oom_kills > c->before.oom_kills,
+        .was_out_of_processes = now.pids_refused > c->before.pids_refused,
+    };
+    jail_packet_send(c->lease.fd, &message, sizeof(message), NULL, 0);
+}
+
+static void bury_main(warden *w, source *s)
+{
+    cell *c = s->owner;
+    siginfo_t info = { 0 };
+    struct rusage used = { 0 };
+    if (syscall(SYS_waitid, P_PIDFD, s->fd, &info, WEXITED | WNOHANG, &used) != 0 || info.si_pid == 0)
+        return;
+    warden_forget(w, s);
+    c->main_pid = 0;
+    if (c->lease.fd >= 0)
+        tell_exit(c, w, &info, &used);
+    if (c->state == CELL_READY)
+        c->shape->target = 0; /* it died waiting: no use in making more before somebody asks why */
+    if (c->state != CELL_LEASED) /* nobody will look at what it left */
+        warden_cell_end(w, c);
+    free_if_over(w, c);
+    warden_pump(w);
+}
+
+/* ---- making one ---- */
+
+static cell *find_free(warden *w)
+{
+    for (unsigned i = 0; i < w->cell_count; i++)
+        if (w->cells[i].state == CELL_FREE)
+            return &w->cells[i];
+    return NULL;
+}
+
+/* Pipes and sockets: the guest's ends and the daemon's. */
+static bool make_channels(cell *c)
+{
+    int in[2] = { -1, -1 }, out[2] = { -1, -1 }, errors[2] = { -1, -1 }, control[2] = { -1, -1 };
+    bool ok = pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0 &&
+              pipe2(errors, O_CLOEXEC) == 0 &&
+              socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) == 0;
+    c->guest_fds[JAIL_FD_STDIN] = in[0];
+    c->daemon_fds[GRANT_STDIN] = in[1];
+    c->daemon_fds[GRANT_STDOUT] = out[0];
+    c->guest_fds[JAIL_FD_STDOUT] = out[1];
+    c->daemon_fds[GRANT_STDERR] = errors[0];
+    c->guest_fds[JAIL_FD_STDERR] = errors[1];
+    c->daemon_fds[GRANT_CONTROL] = control[0];
+    c->guest_fds[JAIL_FD_CONTROL] = control[1];
+    return ok;
+}
+
+static void hear_link(warden *w, source *s)
+{
+    cell *c = s->owner;
+    char packet[sizeof(link_head) + sizeof(rt_error)];
+    link_head head = { 0 };
+    size_t none;
+    ssize_t n = jail_packet_recv(s->fd, packet, sizeof(packet), NULL, 0, &none, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n >= (ssize_t)sizeof(head))
+        memcpy(&head, packet, sizeof(head));
+    if (n >= (ssize_t)sizeof(head) && head.kind == LINK_READY && c->state == CELL_MOUNTS) {
+        c->state = CELL_WAITS;
+    } else {
+        if (n == (ssize_t)sizeof(packet) && head.kind == LINK_FAILED)
+            memcpy(&c->error, packet + sizeof(head), sizeof(c->error));
+        else
+            rt_fail(&c->error, RT_SYSTEM, "the first process of a cell ended early");
+        warden_shape_failed(w, c->shape, &c->error);
+        warden_cell_end(w, c);
+    }
+    warden_pump(w);
+}
+
+bool warden_cell_make(warden *w, shape *s)
+{
+    cell *c = find_free(w);
+    int link[2], porch[2];
+    if (!c || s->root->state != ROOT_BUILT)
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) != 0)
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, porch) != 0) {
+        close(link[0]);
+        close(link[1]);
+        return false;
+    }
+    memset(c->guest_fds, -1, sizeof(c->guest_fds));
+    memset(c->daemon_fds, -1, sizeof(c->daemon_fds));
+    c->state = CELL_BIRTH;
+    c->shape = s;
+    c->porch = porch[0];
+    c->is_bearing = true;
+    c->is_watched = false;
+    c->error = (rt_error){ 0 };
+    warden_watch(w, &c->link, link[0], hear_link, c);
+    birth_order order = { .serial = c->slot,
+                          .house_id = SLOT_FIRST_ID + c->slot * SLOT_IDS,
+                          .has_range = w->setup->ids->kind == IDS_RANGE,
+                          .scratch_bytes = s->scratch_bytes,
+                          .is_scratch_readonly = s->is_scratch_readonly };
+    bool ok = make_channels(c) &&
+              warden_birth(w, s->root, &order, NULL, (int[]){ link[1], porch[1] });
+    close(link[1]);
+    close(porch[1]);
+    if (!ok) {
+        c->is_bearing = false;
+        warden_cell_end(w, c);
+    }
+    return ok;
+}
+
+void warden_cell_born(warden *w, const birth_reply *reply)
+{
+    if (reply->serial >= w->cell_count)
+        return;
+    cell *c = &w->cells[reply->serial];
+    c->is_bearing = false;
+    if (reply->pid > 0) {
+        c->init_pid = reply->pid;
+        int pidfd = (int)syscall(SYS_pidfd_open, reply->pid, 0);
+        warden_watch(w, &c->init_death, pidfd, bury_init, c);
+    }
+    if (c->state != CELL_BIRTH || reply->pid < 0) {
+        if (reply->pid < 0)
+            warden_shape_failed(w, c->shape, &reply->error);
+        warden_cell_end(w, c);
+        return;
+    }
+    c->state = CELL_MOUNTS;
+}
+
+/* The cell has its namespaces and the zygote is warm: fork the interpreter into it. */
+void warden_cell_fork(warden *w, cell *c)
+{
+    const cgroup_slot *slot = &w->setup->slots[c->slot];
+    jail_order order = { .serial = c->slot,
+                         .uid = CELL_UID,
+                         .has_landlock = w->setup->has_landlock,
+                         .is_scratch_readonly = c->shape->is_scratch_readonly,
+                         .workdir = RT_WORKDIR };
+    int fds[JAIL_ORDER_FDS_MAX];
+    memcpy(fds, c->guest_fds, sizeof(fds));
+    fds[JAIL_FD_INIT] = c->init_death.fd;
+    fds[JAIL_FD_PORCH] = c->porch;
+    fds[JAIL_FD_FILTER] = w->filters[c->shape->filter];
+    if (w->setup->cgroups->kind != CGROUP_NONE)
+        order.cgroup_count = (uint32_t)sandbox_cgroup_procs(slot, &fds[JAIL_FD_CGROUP]);
+    c->state = CELL_FORK;
+    c->is_forking = true;
+    if (jail_packet_send(c->shape->zygote->orders.fd, &order, sizeof(order), fds,
+                         JAIL_FD_CGROUP + order.cgroup_count) < 0) {
+        c->is_forking = false;
+        warden_cell_end(w, c);
+    }
+}
+
+void warden_cell_forked(warden *w, const jail_order_reply *reply)
+{
+    if (reply->serial >= w->cell_count)
+        return;
+    cell *c = &w->cells[reply->serial];
+    c->is_forking = false;
+    close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
+    if (reply->pid > 0) {
+        c->main_pid = reply->pid;
+        int pidfd = (int)syscall(SYS_pidfd_open, reply->pid, 0);
+        warden_watch(w, &c->main_death, pidfd, bury_main, c);
+    }
+    if (c->state != CELL_FORK || reply->pid <= 0) {
+        rt_error why = { 0 };
+        errno = reply->error;
+        if (reply->pid <= 0 && c->state == CELL_FORK) {
+            rt_fail_errno(&why, "fork %s into a cell", c->shape->zygote->spec->name);
+            warden_shape_failed(w, c->shape, &why);
+        }
+        warden_cell_end(w, c);
+        return;
+    }
+    c->state = CELL_READY;
+}
+
+/* ---- leases ---- */
+
+static void hear_lease(warden *w, source *s)
+{
+    cell *c = s->owner;
+    lease_message message;
+    size_t none;
+    ssize_t n = jail_packet_recv(s->fd, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n <= 0) {
+        warden_forget(w, s); /* the daemon let go */
+        warden_cell_end(w, c);
+    } else if (message.kind == LEASE_KILL && c->init_pid) {
+        syscall(SYS_pidfd_send_signal, c->init_death.fd, SIGKILL, NULL, 0);
+    }
+    warden_pump(w);
+}
+
+static void attest(const warden *w, const cell *c, const waiter *who, char *text, size_t size)
+{
+    static const char *const kinds[] = { "watcher and rlimits", "cgroup v1", "cgroup v2" };
+    const house_ids *ids = w->setup->ids;
+    cgroup_kind kind = w->setup->cgroups->kind;
+    bool is_range = ids->kind == IDS_RANGE;
+    snprintf(text, size,
+             "\"ids\":{\"host_uid\":%u,\"own_range\":%s},\"memory\":{\"bytes\":%llu,\"by\":\"%s\"},"
+             "\"processes\":{\"max\":%llu,\"by\":\"%s\"},\"scratch_bytes\":%llu,"
+             "\"root\":\"read-only\",\"network\":\"none\"",
+             is_range ? ids->host_first + SLOT_FIRST_ID + c->slot * SLOT_IDS + 1 : ids->host_first,
+             is_range ? "true" : "false", (unsigned long long)who->memory_bytes, kinds[kind],
+             (unsigned long long)who->processes, kind ? kinds[kind] : "rlimit",
+             (unsigned long long)c->shape->scratch_bytes);
+}
+
+void warden_cell_grant(warden *w, cell *c, waiter *who)
+{
+    lease_message message = { .kind = LEASE_GRANT };
+    rt_error err = { 0 };
+    const cgroup_slot *slot = &w->setup->slots[c->slot];
+    int lease = RT_TAKE_FD(who->lease.fd);
+    bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
+    /* The guest and its first process count too: the code gets the number it asked for. */
+    if (has_cgroup && !sandbox_cgroup_limit(slot, who->memory_bytes, who->processes + 1, &err)) {
+        warden_lease_fail(lease, &err);
+        close(lease);
+        warden_cell_end(w, c);
+        return;
+    }
+    if (has_cgroup)
+        sandbox_cgroup_read(slot, &c->before);
+    link_head head = { .kind = LINK_WATCH, .size = sizeof(who->memory_bytes) };
+    char order[sizeof(head) + sizeof(who->memory_bytes)];
+    memcpy(order, &head, sizeof(head));
+    memcpy(order + sizeof(head), &who->memory_bytes, sizeof(who->memory_bytes));
+    if (!has_cgroup)
+        jail_packet_send(c->link.fd, order, sizeof(order), NULL, 0);
+    attest(w, c, who, message.text, sizeof(message.text));
+    c->state = CELL_LEASED;
+    c->daemon_fds[GRANT_LINK] = fcntl(c->link.fd, F_DUPFD_CLOEXEC, 3);
+    warden_forget(w, &c->link); /* from now on it speaks to the daemon */
+    warden_watch(w, &c->lease, lease, hear_lease, c);
+    jail_packet_send(lease, &message, sizeof(message), c->daemon_fds, GRANT_FDS);
+    close_fds(c->daemon_fds, GRANT_FDS);
+}

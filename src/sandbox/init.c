@@ -1,0 +1,360 @@
+/*
+ * init.c - the first process of a cell.
+ *
+ * It is ours, not the code's: it mounts the scratch directory and /proc, answers refused system
+ * calls, hands out the files left in out/, and watches memory where no cgroup can. It keeps
+ * capabilities over its own cell only (which is also why the code, having none, may not trace it) and
+ * runs as another user than the code wherever the host has ids for that. It stays "dumpable": the
+ * kernel lets a zygote join its namespaces only then. When it ends, the kernel ends everything
+ * in the cell.
+ */
+#include "sandbox/sandbox_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define LISTENERS_MAX     16
+#define DENIALS_REPORTED  64    /* per cell; more would tell nothing new */
+#define DENIALS_ANSWERED  20000 /* then the listener closes, and the kernel answers ENOSYS by itself */
+#define ARTIFACT_NAME_MAX 512
+#define ARTIFACT_DEPTH    8
+#define WATCH_MS          20
+#define OUT_DIR           RT_WORKDIR "/out"
+
+typedef struct cell_init {
+    int link, porch;
+    int listeners[LISTENERS_MAX];
+    size_t listener_count;
+    unsigned denials;
+    uint64_t memory_limit; /* 0: a cgroup does it */
+    uint64_t memory_base;
+} cell_init;
+
+/* ---- setting up ---- */
+
+static bool become_root(const birth_order *order, rt_error *err)
+{
+    if (!order->has_range)
+        return true; /* the only id there is: the code's */
+    if (setresgid(CELL_ROOT, CELL_ROOT, CELL_ROOT) != 0 ||
+        setresuid(CELL_ROOT, CELL_ROOT, CELL_ROOT) != 0)
+        return rt_fail_errno(err, "become the cell's root");
+    prctl(PR_SET_DUMPABLE, 1); /* changing ids had switched it off */
+    return true;
+}
+
+static bool mount_scratch(const birth_order *order, rt_error *err)
+{
+    static const struct {
+        const char *path;
+        mode_t mode;
+    } dirs[] = { { RT_WORKDIR "/.tmp", 01777 }, { RT_WORKDIR "/.shm", 01777 }, { OUT_DIR, 0755 } };
+    char options[128];
+    unsigned long inodes = (unsigned long)(order->scratch_bytes / 4096) + 64;
+    snprintf(options, sizeof(options), "mode=0755,uid=%u,gid=%u,size=%llu,nr_inodes=%lu", CELL_UID,
+             CELL_UID, (unsigned long long)order->scratch_bytes, inodes);
+    if (mount("scratch", RT_WORKDIR, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0)
+        return rt_fail_errno(err, "mount the scratch directory");
+    for (size_t i = 0; i < RT_COUNT(dirs); i++)
+        if (mkdir(dirs[i].path, 0755) != 0 || chmod(dirs[i].path, dirs[i].mode) != 0 ||
+            chown(dirs[i].path, CELL_UID, CELL_UID) != 0)
+            return rt_fail_errno(err, "make %s", dirs[i].path);
+    return true;
+}
+
+static bool seal_scratch(const birth_order *order, rt_error *err)
+{
+    if (order->is_scratch_readonly &&
+        mount(NULL, RT_WORKDIR, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
+        return rt_fail_errno(err, "make the scratch directory read-only");
+    return true;
+}
+
+static bool mount_proc(rt_error *err)
+{
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") !=
+        0)
+        return rt_fail_errno(err, "mount /proc");
+    return true;
+}
+
+static bool set_up(const birth_order *order, const root_plan *plan, rt_error *err)
+{
+    if (sethostname("cell", 4) != 0)
+        return rt_fail_errno(err, "set the host name");
+    return become_root(order, err) && mount_scratch(order, err) &&
+           sandbox_root_show_late(plan, err) && seal_scratch(order, err) && mount_proc(err);
+}
+
+/* ---- talking to the holder of the cell ---- */
+
+static void say(cell_init *me, link_kind kind, const void *body, size_t size, int fd)
+{
+    char packet[sizeof(link_head) + sizeof(uint64_t) + ARTIFACT_NAME_MAX + sizeof(denial_note)];
+    link_head head = { .kind = kind, .size = (uint32_t)size };
+    if (size > sizeof(packet) - sizeof(head))
+        return;
+    memcpy(packet, &head, sizeof(head));
+    if (size > 0)
+        memcpy(packet + sizeof(head), body, size);
+    jail_packet_send(me->link, packet, sizeof(head) + size, &fd, fd >= 0 ? 1 : 0);
+}
+
+/* ---- refused system calls ---- */
+
+static void read_pointer(const struct seccomp_notif *asked, denial_note *note)
+{
+    int arg, len_arg;
+    if (!sandbox_filter_wants_address(note->call, &arg, &len_arg))
+        return;
+    size_t len = len_arg >= 0 ? (size_t)note->args[len_arg] : sizeof(note->address);
+    len = RT_MIN(len, sizeof(note->address));
+    /* A text may end just before an unmapped page: take what the page has. */
+    size_t in_page = 4096 - note->args[arg] % 4096;
+    if (len_arg < 0)
+        len = RT_MIN(len, in_page);
+    struct iovec here = { note->address, len };
+    struct iovec there = { (void *)(uintptr_t)note->args[arg], len };
+    ssize_t n = process_vm_readv((pid_t)asked->pid, &here, 1, &there, 1, 0);
+    note->address_len = n > 0 ? (uint32_t)n : 0;
+}
+
+static bool answer_refusal(cell_init *me, int listener)
+{
+    struct seccomp_notif asked = { 0 };
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0)
+        return errno == EINTR || errno == ENOENT; /* the asker died meanwhile */
+    me->denials++;
+    if (me->denials <= DENIALS_REPORTED) {
+        denial_note note = { .call = asked.data.nr, .arch = asked.data.arch };
+        memcpy(note.args, asked.data.args, sizeof(note.args));
+        read_pointer(&asked, &note);
+        say(me, LINK_DENIAL, &note, sizeof(note), -1);
+    }
+    struct seccomp_notif_resp answer = { .id = asked.id, .error = -EPERM };
+    ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+    return me->denials < DENIALS_ANSWERED;
+}
+
+static void take_listener(cell_init *me)
+{
+    char byte;
+    int fd = -1;
+    size_t count = 0;
+    ssize_t n = jail_packet_recv(me->porch, &byte, 1, &fd, 1, &count, MSG_DONTWAIT);
+    if (n == 0) {
+        close(me->porch);
+        me->porch = -1;
+    }
+    if (count == 0)
+        return;
+    if (me->listener_count < LISTENERS_MAX)
+        me->listeners[me->listener_count++] = fd;
+    else
+        close(fd);
+}
+
+static void drop_listener(cell_init *me, size_t i)
+{
+    close(me->listeners[i]);
+    me->listeners[i] = me->listeners[--me->listener_count];
+}
+
+/* ---- the files in out/ ---- */
+
+typedef struct listing {
+    char (*names)[ARTIFACT_NAME_MAX];
+    size_t count, max;
+} listing;
+
+static int open_beneath(int dir, const char *name, int flags)
+{
+    struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+                                       RESOLVE_NO_XDEV };
+    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+}
+
+static void list_dir(int root, const char *prefix, int depth, listing *out)
+{
+    int fd = open_beneath(root, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *e; out->count < out->max && (e = readdir(dir));) {
+        char name[ARTIFACT_NAME_MAX];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "/" : "", e->d_name) >=
+                (int)sizeof(name))
+            continue;
+        if (e->d_type == DT_DIR && depth < ARTIFACT_DEPTH)
+            list_dir(root, name, depth + 1, out);
+        else if (e->d_type == DT_REG)
+            memcpy(out->names[out->count++], name, sizeof(name));
+    }
+    closedir(dir);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void send_file(cell_init *me, int root, const char *name)
+{
+    char body[sizeof(uint64_t) + ARTIFACT_NAME_MAX];
+    struct stat st;
+    int fd = open_beneath(root, name, O_RDONLY);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        uint64_t size = (uint64_t)st.st_size;
+        memcpy(body, &size, sizeof(size));
+        memcpy(body + sizeof(size), name, strlen(name));
+        say(me, LINK_FILE, body, sizeof(size) + strlen(name), fd);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool is_scratch_full(void)
+{
+    struct statfs fs;
+    return statfs(RT_WORKDIR, &fs) == 0 && (fs.f_bavail == 0 || fs.f_ffree == 0);
+}
+
+static void list_files(cell_init *me, uint32_t most)
+{
+    listing all = { .max = RT_MIN(most, 1000u) };
+    uint8_t is_full = is_scratch_full();
+    all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
+    int root = open(OUT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (root >= 0 && all.names) {
+        list_dir(root, "", 0, &all);
+        qsort(all.names, all.count, ARTIFACT_NAME_MAX, by_name);
+        for (size_t i = 0; i < all.count; i++)
+            send_file(me, root, all.names[i]);
+    }
+    if (root >= 0)
+        close(root);
+    free(all.names);
+    say(me, LINK_LIST_END, &is_full, sizeof(is_full), -1);
+}
+
+/* ---- watching memory ---- */
+
+/* What the processes of the cell have for themselves, and what lies in scratch. */
+static uint64_t memory_used(void)
+{
+    uint64_t pages = 0;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char path[64], text[128];
+        unsigned long resident = 0, shared = 0;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%.20s/statm", e->d_name);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+        if (fd >= 0)
+            close(fd);
+        text[n > 0 ? n : 0] = '\0';
+        if (n > 0 && sscanf(text, "%*u %lu %lu", &resident, &shared) == 2 && resident > shared)
+            pages += resident - shared;
+    }
+    if (dir)
+        closedir(dir);
+    struct statfs fs;
+    if (statfs(RT_WORKDIR, &fs) == 0)
+        pages += fs.f_blocks - fs.f_bfree;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void watch_memory(cell_init *me)
+{
+    uint64_t used = memory_used();
+    if (used <= me->memory_base + me->memory_limit)
+        return;
+    say(me, LINK_MEMORY, &used, sizeof(used), -1);
+    kill(-1, SIGKILL); /* everything in this pid namespace but us */
+}
+
+/* ---- the loop ---- */
+
+static void obey(cell_init *me)
+{
+    char packet[64];
+    int fd;
+    size_t count;
+    ssize_t n = jail_packet_recv(me->link, packet, sizeof(packet), &fd, 0, &count, 0);
+    link_head head;
+    if (n < (ssize_t)sizeof(head))
+        _exit(0); /* nobody holds the cell any more */
+    memcpy(&head, packet, sizeof(head));
+    if (head.kind == LINK_LIST && head.size == sizeof(uint32_t)) {
+        uint32_t most;
+        memcpy(&most, packet + sizeof(head), sizeof(most));
+        list_files(me, most);
+    } else if (head.kind == LINK_WATCH && head.size == sizeof(uint64_t)) {
+        memcpy(&me->memory_limit, packet + sizeof(head), sizeof(me->memory_limit));
+        me->memory_base = memory_used();
+    }
+}
+
+static _Noreturn void serve(cell_init *me)
+{
+    for (;;) {
+        struct pollfd polled[2 + LISTENERS_MAX] = { { .fd = me->link, .events = POLLIN },
+                                                    { .fd = me->porch, .events = POLLIN } };
+        size_t listeners = me->listener_count;
+        for (size_t i = 0; i < listeners; i++)
+            polled[2 + i] = (struct pollfd){ .fd = me->listeners[i], .events = POLLIN };
+        int n = poll(polled, 2 + listeners, me->memory_limit ? WATCH_MS : -1);
+        if (n < 0 && errno != EINTR)
+            _exit(1);
+        if (me->memory_limit)
+            watch_memory(me);
+        if (n <= 0)
+            continue;
+        for (size_t i = listeners; i-- > 0;) /* backwards: dropping moves the last one here */
+            if (polled[2 + i].revents &&
+                !(polled[2 + i].revents & POLLIN && answer_refusal(me, me->listeners[i])))
+                drop_listener(me, i);
+        if (polled[1].revents)
+            take_listener(me);
+        if (polled[0].revents)
+            obey(me);
+    }
+}
+
+_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link, int porch)
+{
+    rt_error err = { 0 };
+    cell_init me = { .link = link, .porch = porch };
+    prctl(PR_SET_NAME, "retort-cell");
+    signal(SIGCHLD, SIG_IGN); /* the kernel reaps orphans for us */
+    if (!set_up(order, plan, &err)) {
+        say(&me, LINK_FAILED, &err, sizeof(err), -1);
+        _exit(1);
+    }
+    say(&me, LINK_READY, NULL, 0, -1);
+    serve(&me);
+}

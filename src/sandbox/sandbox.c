@@ -1,0 +1,221 @@
+/*
+ * sandbox.c - the daemon's side: opening the house, asking for cells.
+ *
+ * Each request carries one end of a fresh socket pair, the lease. What the warden has to say about
+ * that cell comes over the lease, and closing it ends the cell, so threads need no lock and no
+ * table of replies.
+ */
+#include "sandbox/sandbox_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/cell.h"
+
+#define START_TIMEOUT_MS 60000 /* a cold zygote on a busy machine */
+
+struct rt_sandbox {
+    int warden;
+    pid_t keeper;
+};
+
+static _Noreturn void become_keeper(int far)
+{
+    static char *const argv[] = { sandbox_keeper_name, NULL };
+    static char *const env[] = { NULL }; /* nothing of the daemon's environment goes in */
+    if (far == 3)
+        fcntl(3, F_SETFD, 0);
+    else if (dup2(far, 3) < 0)
+        _exit(127);
+    syscall(SYS_close_range, 4U, ~0U, 0);
+    execve("/proc/self/exe", argv, env);
+    _exit(127);
+}
+
+static bool await_warden(rt_sandbox *sandbox, rt_error *err)
+{
+    lease_message first = { 0 };
+    size_t none;
+    struct pollfd polled = { .fd = sandbox->warden, .events = POLLIN };
+    if (poll(&polled, 1, START_TIMEOUT_MS) <= 0)
+        return rt_fail(err, RT_TIMEOUT, "the sandbox did not start within %d s", START_TIMEOUT_MS / 1000);
+    ssize_t n = jail_packet_recv(sandbox->warden, &first, sizeof(first), NULL, 0, &none, 0);
+    if (n != (ssize_t)sizeof(first))
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "the sandbox ended while starting; 'retort doctor' says what this host lacks");
+    if (first.kind == LEASE_FAIL) {
+        *err = first.error;
+        return rt_wrap(err, "start the sandbox");
+    }
+    return true;
+}
+
+bool rt_sandbox_open(const rt_sandbox_config *config, rt_sandbox **out, rt_error *err)
+{
+    int pair[2];
+    rt_buf packed RT_CLEANUP(rt_buf_done) = { 0 };
+    if (!sandbox_config_pack(config, &packed, err))
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return rt_fail_errno(err, "socketpair");
+    rt_sandbox *sandbox RT_CLEANUP(rt_sandbox_closep) = calloc(1, sizeof(*sandbox));
+    if (!sandbox)
+        rt_out_of_memory(sizeof(*sandbox));
+    sandbox->warden = pair[0];
+    sandbox->keeper = fork();
+    if (sandbox->keeper == 0)
+        become_keeper(pair[1]);
+    close(pair[1]);
+    if (sandbox->keeper < 0)
+        return rt_fail_errno(err, "fork the keeper");
+    if (jail_packet_send(sandbox->warden, packed.ptr, packed.len, NULL, 0) < 0)
+        return rt_fail_errno(err, "configure the keeper");
+    if (!await_warden(sandbox, err))
+        return false;
+    *out = RT_TAKE(sandbox);
+    return true;
+}
+
+void rt_sandbox_close(rt_sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    close(sandbox->warden); /* the warden and the keeper take the hint */
+    if (sandbox->keeper > 0)
+        while (waitpid(sandbox->keeper, NULL, 0) < 0 && errno == EINTR)
+            ;
+    free(sandbox);
+}
+
+void rt_sandbox_closep(rt_sandbox **sandbox)
+{
+    rt_sandbox_close(*sandbox);
+}
+
+bool rt_sandbox_drop_privileges(rt_error *err)
+{
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_capset, &head, none) != 0)
+        return rt_fail_errno(err, "give up privileges");
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* Sends a request and waits for the first word on its lease. */
+static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *paths, int *lease_out,
+                lease_message *answer, int *fds, size_t *fd_count, rt_error *err)
+{
+    char packet[PACKET_MAX];
+    int pair[2];
+    size_t size = sizeof(*request) + request->paths_bytes;
+    if (size > sizeof(packet))
+        return rt_fail(err, RT_LIMIT, "the read paths are too long together");
+    memcpy(packet, request, sizeof(*request));
+    if (request->paths_bytes)
+        memcpy(packet + sizeof(*request), paths, request->paths_bytes);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return rt_fail_errno(err, "socketpair");
+    int lease RT_CLEANUP(rt_closep) = pair[0];
+    ssize_t sent = jail_packet_send(sandbox->warden, packet, size, &pair[1], 1);
+    close(pair[1]);
+    if (sent < 0)
+        return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
+    struct pollfd polled = { .fd = lease, .events = POLLIN };
+    int n = poll(&polled, 1, START_TIMEOUT_MS);
+    if (n <= 0)
+        return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", START_TIMEOUT_MS / 1000);
+    ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
+    if (got != (ssize_t)sizeof(*answer))
+        return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
+    if (answer->kind == LEASE_FAIL) {
+        *err = answer->error;
+        return false;
+    }
+    *lease_out = RT_TAKE_FD(lease);
+    return true;
+}
+
+static bool name_zygote(rt_str name, warden_request *request, rt_error *err)
+{
+    if (name.len == 0 || name.len >= sizeof(request->zygote))
+        return rt_fail(err, RT_INVALID, "a runtime's name has 1 to %d bytes", RT_ZYGOTE_NAME_MAX - 1);
+    memcpy(request->zygote, name.ptr, name.len);
+    return true;
+}
+
+bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str *about, rt_error *err)
+{
+    warden_request request = { .op = WARDEN_WARM };
+    lease_message answer;
+    int lease RT_CLEANUP(rt_closep) = -1, fds[GRANT_FDS];
+    size_t fd_count;
+    if (!name_zygote(zygote, &request, err) ||
+        !ask(sandbox, &request, NULL, &lease, &answer, fds, &fd_count, err))
+        return false;
+    *about = rt_arena_str(arena, rt_str_of(answer.text));
+    return true;
+}
+
+static bool pack_paths(const rt_cell_spec *spec, char *out, size_t size, uint32_t *used, rt_error *err)
+{
+    *used = 0;
+    if (spec->read_path_count > RT_READ_PATHS_MAX)
+        return rt_fail(err, RT_LIMIT, "at most %d read paths", RT_READ_PATHS_MAX);
+    if (spec->read_path_count > 0 && spec->files == RT_FILES_NONE)
+        return rt_fail(err, RT_DENIED,
+                       "read paths need file access: set files to read_only or sandboxed");
+    for (size_t i = 0; i < spec->read_path_count; i++) {
+        rt_str path = spec->read_paths[i];
+        if (!sandbox_root_check(path, err))
+            return false;
+        if (*used + path.len + 1 > size)
+            return rt_fail(err, RT_LIMIT, "the read paths are too long together");
+        memcpy(out + *used, path.ptr, path.len);
+        out[*used + path.len] = '\0';
+        *used += (uint32_t)path.len + 1;
+    }
+    return true;
+}
+
+bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
+{
+    warden_request request = { .op = WARDEN_CELL,
+                               .memory_bytes = spec->memory_bytes,
+                               .processes = spec->processes,
+                               .scratch_bytes = spec->scratch_bytes,
+                               .files = spec->files,
+                               .is_exec_denied = spec->is_exec_denied };
+    char paths[PACKET_MAX / 2];
+    lease_message answer;
+    int lease, fds[GRANT_FDS];
+    size_t fd_count = 0;
+    if (!name_zygote(spec->zygote, &request, err) ||
+        !pack_paths(spec, paths, sizeof(paths), &request.paths_bytes, err) ||
+        !ask(sandbox, &request, paths, &lease, &answer, fds, &fd_count, err))
+        return false;
+    if (fd_count != GRANT_FDS) {
+        for (size_t i = 0; i < fd_count; i++)
+            close(fds[i]);
+        close(lease);
+        return rt_fail(err, RT_INTERNAL, "a cell came with %zu descriptors", fd_count);
+    }
+    rt_cell *cell RT_CLEANUP(rt_cell_closep) = sandbox_cell_new(lease, fds, spec->frame_bytes);
+    if (!sandbox_cell_greet(cell, rt_str_of(answer.text), err))
+        return rt_wrap(err, "seal the cell");
+    *out = RT_TAKE(cell);
+    return true;
+}

@@ -1,0 +1,189 @@
+/*
+ * sandbox_internal.h - what the files of this room share: messages between the processes, and the
+ * parts a warden is made of.
+ */
+#ifndef RETORT_SANDBOX_INTERNAL_H
+#define RETORT_SANDBOX_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+#include "guests/jail/jail.h"
+#include "sandbox/sandbox.h"
+
+#define CELL_UID        1000u /* inside a cell: the code */
+#define CELL_ROOT       0u    /* inside a cell: its first process */
+#define SLOT_IDS        16u   /* ids set aside per cell: its root, the code, spares for branches */
+#define SLOT_FIRST_ID   1000u
+#define HOUSE_IDS       65536u
+#define SCRATCH_DEFAULT (64u << 20)
+#define PACKET_MAX      16384
+
+/* ---- cgroup.c: one cgroup per slot, made by the keeper while it has the right to ---- */
+
+typedef enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 } cgroup_kind;
+
+typedef struct cgroup_tree {
+    cgroup_kind kind;
+    char dirs[2][256]; /* ours: the memory hierarchy and the pids hierarchy (v2: the first only) */
+    size_t dir_count;
+    unsigned slots;
+} cgroup_tree;
+
+typedef struct cgroup_slot {
+    int procs[2], memory_limit, memory_peak, memory_events, pids_max, pids_events;
+} cgroup_slot;
+
+typedef struct cgroup_counts {
+    uint64_t peak_bytes, oom_kills, pids_refused;
+} cgroup_counts;
+
+/* Looks at the host below `mount_root` ("/sys/fs/cgroup") without changing anything. */
+bool sandbox_cgroup_find(const char *mount_root, const char *own_cgroups, const char *name,
+                         cgroup_tree *out, rt_error *err);
+bool sandbox_cgroup_make(cgroup_tree *tree, unsigned slots, cgroup_slot *out, rt_error *err);
+void sandbox_cgroup_remove(const cgroup_tree *tree); /* also what a dead keeper left behind */
+void sandbox_cgroup_sweep(const char *mount_root);
+bool sandbox_cgroup_limit(const cgroup_slot *slot, uint64_t memory_bytes, uint64_t processes,
+                          rt_error *err);
+void sandbox_cgroup_read(const cgroup_slot *slot, cgroup_counts *out);
+size_t sandbox_cgroup_procs(const cgroup_slot *slot, int fds[JAIL_CGROUPS_MAX]);
+
+/* ---- ids.c: who the house is on the host ---- */
+
+typedef struct house_ids {
+    enum { IDS_RANGE, IDS_SINGLE } kind;
+    uint32_t host_first; /* of HOUSE_IDS, or the one id */
+    bool has_helper;     /* the range comes from /etc/subuid and newuidmap writes the map */
+} house_ids;
+
+bool sandbox_ids_choose(house_ids *out, rt_error *err);
+bool sandbox_ids_apply(const house_ids *ids, pid_t house, rt_error *err);
+
+/* ---- root.c: the file system a cell sees ---- */
+
+typedef struct root_plan {
+    const rt_root_entry *entries; /* shown in every root */
+    size_t entry_count;
+    const char *const *read_paths;
+    size_t read_path_count;
+} root_plan;
+
+/*
+ * The warden, once: leaves the host's tree for a frame from which roots are built. An entry comes
+ * as a detached mount (the keeper may reach paths that the house may not) or as -1, by its path.
+ */
+bool sandbox_root_frame(const rt_root_entry *entries, const int *fds, size_t count, rt_error *err);
+/* A nursery, in a mount namespace of its own: builds the root, moves into it, lets go of the host's. */
+bool sandbox_root_build(const root_plan *plan, rt_error *err);
+/* In a cell, once its scratch is mounted: the read paths that lie on it. */
+bool sandbox_root_show_late(const root_plan *plan, rt_error *err);
+/* Refuses what must not be shown: relative paths, "..", /proc, /sys, /dev, the scratch directory. */
+bool sandbox_root_check(rt_str path, rt_error *err);
+
+/* ---- filter.c: the system calls a cell may make ---- */
+
+typedef enum filter_kind { FILTER_FULL, FILTER_NO_EXEC, FILTER_KINDS } filter_kind;
+
+bool sandbox_filter_make(filter_kind kind, int *memory_file, rt_error *err);
+/* What init saw, as the daemon is told of it. */
+typedef struct denial_note {
+    int32_t call;
+    uint32_t arch;
+    uint64_t args[6];
+    uint8_t address[128]; /* what a sockaddr or path argument pointed to */
+    uint32_t address_len;
+} denial_note;
+void sandbox_filter_explain(const denial_note *note, rt_denial *out);
+bool sandbox_filter_wants_address(int call, int *arg, int *len_arg);
+
+/* ---- init.c: the first process of a cell; nursery.c: where it is born ---- */
+
+/* "Give birth to a cell's first process" or, with argv, to a zygote. One packet to a nursery. */
+typedef struct birth_order {
+    uint32_t serial;
+    uint32_t is_zygote;
+    uint32_t house_id; /* the slot's first id in the house; its root, then the code */
+    uint32_t has_range;
+    uint64_t scratch_bytes;
+    uint32_t is_scratch_readonly;
+    uint32_t argv_bytes; /* NUL-separated text behind this struct */
+} birth_order;
+
+typedef struct birth_reply {
+    uint32_t serial;
+    int32_t pid;
+    rt_error error; /* when pid is -1 */
+} birth_reply;
+
+_Noreturn void sandbox_nursery_main(int orders, const root_plan *plan);
+_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link, int porch);
+
+/* On the link between a cell's first process and whoever holds the cell. */
+typedef enum link_kind {
+    LINK_READY,     /* init: mounts are in place */
+    LINK_FAILED,    /* init: they are not; an rt_error follows */
+    LINK_DENIAL,    /* init: a denial_note follows */
+    LINK_LIST,      /* holder: what is in out/? (uint32_t most) */
+    LINK_FILE,      /* init: one file: uint64_t size, name, with a descriptor */
+    LINK_LIST_END,  /* init: that was all; uint8_t scratch_is_full */
+    LINK_WATCH,     /* holder: no memory cgroup here, so watch: uint64_t bytes */
+    LINK_MEMORY,    /* init: more memory than that; the cell was killed */
+} link_kind;
+
+typedef struct link_head {
+    uint32_t kind;
+    uint32_t size;
+} link_head;
+
+/* ---- warden.c and its parts ---- */
+
+typedef enum warden_op { WARDEN_CELL, WARDEN_WARM } warden_op;
+
+/* On the socket from the daemon; the lease's far end comes with it. */
+typedef struct warden_request {
+    uint32_t op;
+    char zygote[RT_ZYGOTE_NAME_MAX];
+    uint64_t memory_bytes, processes, scratch_bytes;
+    uint32_t files;
+    uint32_t is_exec_denied;
+    uint32_t paths_bytes; /* NUL-separated read paths behind this struct */
+} warden_request;
+
+/* On a lease. The daemon's end closing means: the cell is over. */
+typedef enum lease_kind { LEASE_GRANT, LEASE_FAIL, LEASE_EXIT, LEASE_WARM, LEASE_KILL } lease_kind;
+
+typedef struct lease_message {
+    uint32_t kind;
+    union {
+        rt_error error;
+        rt_cell_usage usage;
+        char text[2048]; /* GRANT: attestation; WARM: what the zygote says of itself */
+    };
+} lease_message;
+
+enum grant_fd { GRANT_CONTROL, GRANT_STDIN, GRANT_STDOUT, GRANT_STDERR, GRANT_LINK, GRANT_FDS };
+
+/* The keeper's main(), reached through `retort` re-executing itself with this name. */
+extern char sandbox_keeper_name[]; /* defined beside the constructor, so that linking one links both */
+int sandbox_keeper_main(int daemon_socket);
+
+typedef struct warden_setup {
+    int daemon; /* SEQPACKET to the daemon */
+    const rt_sandbox_config *config;
+    const int *entry_fds;
+    const cgroup_tree *cgroups;
+    const cgroup_slot *slots;
+    const house_ids *ids;
+    bool has_landlock;
+} warden_setup;
+
+_Noreturn void sandbox_warden_main(const warden_setup *setup);
+
+/* The configuration as it travels to the keeper. */
+bool sandbox_config_pack(const rt_sandbox_config *config, rt_buf *out, rt_error *err);
+bool sandbox_config_unpack(rt_str packed, rt_arena *arena, rt_sandbox_config *out, rt_error *err);
+
+int sandbox_landlock_version(void);
+
+#endif

@@ -1,0 +1,364 @@
+/*
+ * warden.c - the loop of the warden: requests in, cells out.
+ *
+ * The warden is process 1 of the house's pid namespace: whatever kills it takes every zygote and
+ * every cell along. It has capabilities over the house only, never over the host.
+ */
+#include "sandbox/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define TICK_SECONDS   1
+#define IDLE_TICKS     10                     /* without need for it, the pool gives one cell back */
+#define FORGET_NS      (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
+#define WAITERS_MAX    4096
+
+bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source *), void *owner)
+{
+    *s = (source){ .handle = handle, .owner = owner, .fd = fd };
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
+    return fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void warden_forget(warden *w, source *s)
+{
+    if (s->fd < 0)
+        return;
+    epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    close(s->fd);
+    s->fd = -1;
+}
+
+/* ---- deciding what to start next ---- */
+
+static unsigned count_cells(const warden *w, const shape *s, cell_state from, cell_state to)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < w->cell_count; i++)
+        count += w->cells[i].shape == s && w->cells[i].state >= from && w->cells[i].state <= to;
+    return count;
+}
+
+static cell *find_ready(warden *w, const shape *s)
+{
+    for (unsigned i = 0; i < w->cell_count; i++)
+        if (w->cells[i].shape == s && w->cells[i].state == CELL_READY)
+            return &w->cells[i];
+    return NULL;
+}
+
+static void drop_waiter(warden *w, waiter **at)
+{
+    waiter *who = *at;
+    *at = who->next;
+    if (!*at)
+        w->last_waiter = at;
+    warden_forget(w, &who->lease);
+    free(who);
+}
+
+/* Nothing that could still happen would help this waiter. */
+static const rt_error *find_reason(const warden *w, const waiter *who)
+{
+    const zygote *z = who->shape ? who->shape->zygote : who->zygote;
+    if (who->shape && who->shape->root->state == ROOT_FAILED)
+        return &who->shape->root->error;
+    if (w->roots[0].state == ROOT_FAILED)
+        return &w->roots[0].error;
+    return z->state == ZYGOTE_FAILED ? &z->error : NULL;
+}
+
+static void tell_warm(const waiter *who)
+{
+    lease_message message = { .kind = LEASE_WARM };
+    snprintf(message.text, sizeof(message.text), "%s", who->zygote->about);
+    jail_packet_send(who->lease.fd, &message, sizeof(message), NULL, 0);
+}
+
+/* Serves whom it can, in the order they came. */
+static void serve_waiters(warden *w)
+{
+    for (waiter **at = &w->first_waiter; *at;) {
+        waiter *who = *at;
+        const rt_error *hopeless = find_reason(w, who);
+        cell *c = who->shape ? find_ready(w, who->shape) : NULL;
+        if (hopeless)
+            warden_lease_fail(who->lease.fd, hopeless);
+        else if (c)
+            warden_cell_grant(w, c, who);
+        else if (!who->shape && who->zygote->state == ZYGOTE_WARM)
+            tell_warm(who);
+        else {
+            at = &who->next;
+            continue;
+        }
+        drop_waiter(w, at);
+    }
+}
+
+void warden_shape_failed(warden *w, shape *s, const rt_error *why)
+{
+    s->target = 0;
+    for (waiter **at = &w->first_waiter; *at; at = &(*at)->next)
+        if ((*at)->shape == s) {
+            warden_lease_fail((*at)->lease.fd, why);
+            drop_waiter(w, at);
+            return;
+        }
+}
+
+/* Makes room for a shape that has waiters by giving up a warm cell of one that has none. */
+static void give_up_one(warden *w, const shape *for_whom)
+{
+    for (unsigned i = 0; i < w->cell_count; i++)
+        if (w->cells[i].state == CELL_DYING)
+            return; /* a place is about to be free */
+    for (unsigned i = 0; i < w->cell_count; i++)
+        if (w->cells[i].state == CELL_READY && w->cells[i].shape != for_whom) {
+            warden_cell_end(w, &w->cells[i]);
+            return;
+        }
+}
+
+static void start_cells(warden *w)
+{
+    for (size_t i = 0; i < SHAPES_MAX; i++) {
+        shape *s = &w->shapes[i];
+        if (!s->is_used)
+            continue;
+        unsigned waiting = 0;
+        for (const waiter *who = w->first_waiter; who; who = who->next)
+            waiting += who->shape == s;
+        unsigned under_way = count_cells(w, s, CELL_BIRTH, CELL_READY);
+        unsigned wanted = waiting + RT_MIN(s->target, w->setup->config->pool_max);
+        while (under_way < wanted && warden_cell_make(w, s))
+            under_way++;
+        if (under_way < waiting)
+            give_up_one(w, s);
+    }
+}
+
+void warden_pump(warden *w)
+{
+    for (unsigned i = 0; i < w->cell_count; i++) {
+        cell *c = &w->cells[i];
+        if (c->state != CELL_WAITS)
+            continue;
+        warden_zygote_want(w, c->shape->zygote);
+        if (c->shape->zygote->state == ZYGOTE_WARM)
+            warden_cell_fork(w, c);
+        else if (c->shape->zygote->state == ZYGOTE_FAILED)
+            warden_cell_end(w, c);
+    }
+    serve_waiters(w);
+    start_cells(w);
+    for (waiter *who = w->first_waiter; who; who = who->next)
+        warden_zygote_want(w, who->shape ? who->shape->zygote : who->zygote);
+}
+
+/* ---- requests ---- */
+
+static shape *find_shape(warden *w, const shape *like)
+{
+    shape *place = NULL;
+    for (size_t i = 0; i < SHAPES_MAX; i++) {
+        shape *s = &w->shapes[i];
+        if (s->is_used && s->zygote == like->zygote && s->root == like->root &&
+            s->scratch_bytes == like->scratch_bytes && s->filter == like->filter &&
+            s->is_scratch_readonly == like->is_scratch_readonly)
+            return s;
+        bool is_idle = !s->is_used || (count_cells(w, s, CELL_BIRTH, CELL_DYING) == 0);
+        for (const waiter *who = w->first_waiter; who && is_idle; who = who->next)
+            is_idle = who->shape != s;
+        if (is_idle && (!place || (place->is_used && (!s->is_used || s->used_ns < place->used_ns))))
+            place = s;
+    }
+    if (place) {
+        *place = *like;
+        place->is_used = true;
+    }
+    return place;
+}
+
+static bool read_request(warden *w, const warden_request *asked, const char *paths, waiter *who,
+                         rt_error *err)
+{
+    zygote *z = warden_zygote_find(w, asked->zygote);
+    if (!z)
+        return rt_fail(err, RT_NOT_FOUND, "there is no runtime '%s'", asked->zygote);
+    if (z->state == ZYGOTE_FAILED)
+        z->state = ZYGOTE_COLD; /* asked anew, tried anew: the cause may be mended */
+    who->zygote = z;
+    if (asked->op == WARDEN_WARM)
+        return true;
+    root *r = warden_root_get(w, paths, asked->paths_bytes, err);
+    if (!r)
+        return false;
+    r->used_ns = rt_now_ns();
+    shape like = { .zygote = z,
+                   .root = r,
+                   .scratch_bytes = asked->scratch_bytes ? asked->scratch_bytes : SCRATCH_DEFAULT,
+                   .is_scratch_readonly = asked->files == RT_FILES_READ_ONLY,
+                   .filter = asked->is_exec_denied ? FILTER_NO_EXEC : FILTER_FULL };
+    who->shape = find_shape(w, &like);
+    if (!who->shape)
+        return rt_fail(err, RT_LIMIT, "%d kinds of cell are in use at once; try again", SHAPES_MAX);
+    who->memory_bytes = asked->memory_bytes;
+    who->processes = asked->processes;
+    return true;
+}
+
+static void forget_waiter(warden *w, source *s)
+{
+    for (waiter **at = &w->first_waiter; *at; at = &(*at)->next)
+        if (*at == s->owner) {
+            drop_waiter(w, at);
+            break;
+        }
+    warden_pump(w);
+}
+
+static void note_demand(warden *w, shape *s)
+{
+    s->used_ns = rt_now_ns();
+    s->taken_this_tick++;
+    if (!find_ready(w, s) && s->target < w->setup->config->pool_max)
+        s->target++;
+}
+
+static void take_request(warden *w, const char *packet, size_t size, int lease)
+{
+    warden_request asked;
+    rt_error err = { 0 };
+    waiter *who = calloc(1, sizeof(*who));
+    memcpy(&asked, packet, sizeof(asked));
+    asked.zygote[sizeof(asked.zygote) - 1] = '\0';
+    bool is_whole = who && size == sizeof(asked) + asked.paths_bytes &&
+                    (asked.paths_bytes == 0 || packet[size - 1] == '\0');
+    if (!is_whole || !read_request(w, &asked, packet + sizeof(asked), who, &err)) {
+        if (!err.code)
+            rt_fail(&err, RT_INTERNAL, "a request of %zu bytes makes no sense", size);
+        warden_lease_fail(lease, &err);
+        close(lease);
+        free(who);
+        return;
+    }
+    *w->last_waiter = who;
+    w->last_waiter = &who->next;
+    warden_watch(w, &who->lease, lease, forget_waiter, who); /* readable: the daemon let go */
+    if (who->shape)
+        note_demand(w, who->shape);
+    warden_pump(w);
+}
+
+static void hear_daemon(warden *w, source *s)
+{
+    char packet[PACKET_MAX];
+    int lease = -1;
+    size_t count;
+    ssize_t n = jail_packet_recv(s->fd, packet, sizeof(packet), &lease, 1, &count, MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n <= 0)
+        _exit(0); /* the daemon is gone, and with us goes the house */
+    if (count == 1 && n >= (ssize_t)sizeof(warden_request))
+        take_request(w, packet, (size_t)n, lease);
+    else if (count == 1)
+        close(lease);
+}
+
+/* Once a second the pools look back: what was not needed for a while is given up, one by one. */
+static void look_back(warden *w, source *s)
+{
+    uint64_t times;
+    (void)!read(s->fd, &times, sizeof(times));
+    uint64_t now = rt_now_ns();
+    for (size_t i = 0; i < SHAPES_MAX; i++) {
+        shape *p = &w->shapes[i];
+        if (!p->is_used || p->target == 0)
+            continue;
+        bool is_idle = p->taken_this_tick < p->target;
+        p->low_ticks = is_idle ? p->low_ticks + 1 : 0;
+        p->taken_this_tick = 0;
+        bool is_forgotten = now - p->used_ns > FORGET_NS;
+        if (p->low_ticks < IDLE_TICKS || (p->target == 1 && !is_forgotten))
+            continue;
+        p->low_ticks = 0;
+        p->target--;
+        cell *extra = find_ready(w, p);
+        if (extra)
+            warden_cell_end(w, extra);
+    }
+}
+
+/* ---- starting ---- */
+
+static bool set_up(warden *w, rt_error *err)
+{
+    const warden_setup *setup = w->setup;
+    for (filter_kind kind = 0; kind < FILTER_KINDS; kind++)
+        if (!sandbox_filter_make(kind, &w->filters[kind], err))
+            return false;
+    w->zygote_count = RT_MIN(setup->config->zygote_count, (size_t)ZYGOTES_MAX);
+    for (size_t i = 0; i < w->zygote_count; i++) {
+        zygote *z = &w->zygotes[i];
+        *z = (zygote){ .spec = &setup->config->zygotes[i], .far_orders = -1, .far_errors = -1 };
+        z->orders.fd = z->death.fd = z->errors.fd = -1;
+    }
+    w->cell_count = setup->config->max_cells;
+    w->cells = calloc(w->cell_count, sizeof(*w->cells));
+    for (unsigned i = 0; w->cells && i < w->cell_count; i++) {
+        cell *c = &w->cells[i];
+        c->slot = i;
+        c->link.fd = c->init_death.fd = c->main_death.fd = c->lease.fd = c->porch = -1;
+        memset(c->guest_fds, -1, sizeof(c->guest_fds));
+        memset(c->daemon_fds, -1, sizeof(c->daemon_fds));
+    }
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        w->roots[i].orders.fd = w->roots[i].death.fd = -1;
+    w->last_waiter = &w->first_waiter;
+    w->epoll = epoll_create1(EPOLL_CLOEXEC);
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct itimerspec each = { { TICK_SECONDS, 0 }, { TICK_SECONDS, 0 } };
+    if (!w->cells || w->epoll < 0 || timer < 0 || timerfd_settime(timer, 0, &each, NULL) != 0 ||
+        !warden_watch(w, &w->daemon, setup->daemon, hear_daemon, w) ||
+        !warden_watch(w, &w->tick, timer, look_back, w))
+        return rt_fail_errno(err, "start the warden's loop");
+    return sandbox_root_frame(setup->config->root, setup->entry_fds, setup->config->root_count, err) &&
+           warden_root_get(w, "", 0, err);
+}
+
+_Noreturn void sandbox_warden_main(const warden_setup *setup)
+{
+    static warden w;
+    lease_message first = { .kind = LEASE_WARM };
+    w.setup = setup;
+    prctl(PR_SET_NAME, "retort-warden");
+    signal(SIGPIPE, SIG_IGN);
+    if (!set_up(&w, &first.error))
+        first.kind = LEASE_FAIL;
+    jail_packet_send(setup->daemon, &first, sizeof(first), NULL, 0);
+    while (first.kind != LEASE_FAIL) {
+        /* One at a time: handling an event may end the owner of the next. */
+        struct epoll_event event;
+        int n = epoll_wait(w.epoll, &event, 1, -1);
+        if (n < 0 && errno != EINTR)
+            break;
+        if (n == 1) {
+            source *s = event.data.ptr;
+            s->handle(&w, s);
+        }
+    }
+    _exit(1);
+}
