@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * guest.js - runs the user's JavaScript and TypeScript inside a cell: frames in, answers out.
+ *
+ *     new Guest(control, port).serve();
+ *
+ * A run ends, as in Node, when its promise has settled and the event loop has nothing left to do;
+ * its 'exit' handlers run, then the answer is sent. With "keep" it ends when the promise settles, and
+ * the next frame is awaited with all state in place.
+ *
+ * Output is written synchronously: nothing is lost when the process ends, and print order is true.
+ *
+ * What must stay true: whatever user code does short of killing the process, each order gets its one
+ * frame or an exit status.
+ */
+'use strict';
+
+const fs = require('node:fs');
+const { createRequire, Module } = require('node:module');
+const { Writable } = require('node:stream');
+const { compile, isVariable } = require('./compiling.js');
+const { toJson } = require('./answers.js');
+const { describe } = require('./faults.js');
+const { Guard } = require('./imports.js');
+
+const { parse, stringify } = JSON;
+const { writeSync } = fs;
+const later = setImmediate;
+
+const FRAME_MAX = 64 << 20;
+const ENV_INPUT_MAX = 100 * 1024; // beyond it one variable no longer fits exec()
+const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/work', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+const LIMITS = ['cpu_seconds', 'data_bytes', 'file_bytes', 'processes', 'descriptors'];
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/* -- output -------------------------------------------------------------------------------- */
+
+function writeAll(fd, data) {
+  for (let done = 0; done < data.length;) {
+    try {
+      done += writeSync(fd, data, done);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') return; // nobody reads any more
+      Atomics.wait(pause, 0, 0, 1);
+    }
+  }
+}
+
+/** A process.stdout that holds no handle: only a descriptor number, which a fork may give a new meaning. */
+class Output extends Writable {
+  constructor(fd) {
+    super({ decodeStrings: true });
+    this.fd = fd;
+    this.isMuted = false;
+  }
+
+  _write(chunk, encoding, done) {
+    if (!this.isMuted) writeAll(this.fd, chunk);
+    done();
+  }
+
+  _destroy(error, done) {
+    done(error);
+  }
+}
+
+function openStreams() {
+  const streams = { stdout: new Output(1), stderr: new Output(2) };
+  for (const [name, stream] of Object.entries(streams))
+    Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true, writable: true });
+  return streams;
+}
+
+/* -- the guest ----------------------------------------------------------------------------- */
+
+class Guest {
+  constructor(control, port) {
+    this.control = control;
+    this.port = port;
+    this.folder = null; // known when the first run begins
+    this.scripts = new Map();
+    this.globals = new Set(); // names that sessions put on globalThis
+    this.run = null;
+    this.isExiting = false;
+    this.finish = this.finish.bind(this);
+    process.reallyExit = (status) => port.exit(Number(status) & 0xff);
+    const exit = process.exit;
+    process.exit = (...status) => this.exit(exit, status);
+    process.on('uncaughtException', (error) => this.stray('uncaughtException', error));
+    process.on('unhandledRejection', (reason) => this.stray('unhandledRejection', reason));
+    process.on('beforeExit', () => this.drained());
+  }
+
+  serve() {
+    const frame = this.port.recv(this.control);
+    if (frame === null) this.port.exit(0);
+    this.handle(parse(frame.data), frame.fds);
+  }
+
+  async handle(order, fds) {
+    const run = { id: order.id, keep: Boolean(order.keep), reply: null, hasFailed: false };
+    this.run = run;
+    try {
+      const value = inputOf(order, fds);
+      if (this.folder === null) this.begin(order);
+      this.prepare(order, value);
+      const { call } = this.compile(order, value, run.keep);
+      this.settle(run, { json: toJson(await call()) });
+    } catch (error) {
+      this.settle(run, { error });
+    }
+  }
+
+  begin(order) {
+    const limits = order.limits ?? {};
+    this.port.limit(...LIMITS.map((name) => Number(limits[name] ?? 0)));
+    process.chdir('.'); // Node remembers where the zygote was
+    this.folder = process.cwd();
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, BASE_ENV);
+  }
+
+  prepare(order, value) {
+    Object.assign(process.env, order.env);
+    process.argv = [process.execPath, `${this.folder}/${order.name ?? 'main.js'}`];
+    process.execArgv = [];
+    if (value === undefined) return;
+    const text = stringify(value);
+    delete process.env.INPUT;
+    if (Buffer.byteLength(text) < ENV_INPUT_MAX) process.env.INPUT = text;
+  }
+
+  compile(order, value, keep) {
+    const filename = this.filename(order.name ?? 'main.js', keep);
+    const guard = order.allowed_imports ? new Guard(order.allowed_imports) : null;
+    this.scripts.set(filename, null);
+    const compiled = compile(order.code ?? '', {
+      language: order.language,
+      filename,
+      folder: this.folder,
+      keep,
+      values: this.variables(filename, value, guard, keep),
+      check: guard && ((...args) => guard.check(...args)),
+    });
+    this.scripts.set(filename, compiled.locate ?? null);
+    return compiled;
+  }
+
+  /** In a session every run's source map stays known, so a second main.js gets a number. */
+  filename(name, keep) {
+    const count = [...this.scripts.keys()].filter((f) => f === name || f.startsWith(`${name}[`)).length;
+    return keep && count ? `${name}[${count + 1}]` : name;
+  }
+
+  /** What the code sees as variables. A session finds them on globalThis in its next run too. */
+  variables(filename, value, guard, keep) {
+    const path = `${this.folder}/${filename}`;
+    const require = createRequire(path);
+    const module = new Module(path);
+    const variables = { require: guard ? guard.wrap(require) : require, module, exports: module.exports,
+                        __filename: path, __dirname: this.folder };
+    if (value !== undefined || !this.globals.has('input'))
+      Object.assign(variables, { input: value ?? null, inputs: value === undefined ? {} : value });
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      for (const key of Object.keys(value)) if (!(key in variables) && isVariable(key)) variables[key] = value[key];
+    return keep ? this.shareVariables(variables) : variables;
+  }
+
+  shareVariables(variables) {
+    const own = {};
+    for (const [name, value] of Object.entries(variables)) {
+      if (name in globalThis && !this.globals.has(name)) {
+        own[name] = value; // `performance` of the input hides the global of that name, once
+        continue;
+      }
+      this.globals.add(name);
+      globalThis[name] = value;
+    }
+    return own;
+  }
+
+  /* -- ends ---------------------------------------------------------------------------------- */
+
+  /**
+   * `outcome` is { json } or { error }; undefined can be either. An error that comes after the
+   * answer, while the event loop drains, takes its place.
+   */
+  settle(run, outcome) {
+    const failed = 'error' in outcome;
+    if (run !== this.run || run.hasFailed || (run.reply !== null && (run.keep || !failed))) return;
+    run.hasFailed = failed;
+    if (failed)
+      run.reply = stringify({ op: 'error', id: run.id, ...describe(outcome.error, this.scripts) });
+    else
+      run.reply = `{"op":"result","id":${stringify(run.id)}` +
+        (outcome.json === undefined ? '}' : `,"value":${outcome.json}}`);
+    if (run.keep) later(() => this.next());
+    else if (failed) this.fail();
+  }
+
+  next() {
+    this.send();
+    this.serve();
+  }
+
+  /** An error ends a run at once, whatever the event loop still has. */
+  fail() {
+    process.exitCode = 1;
+    try {
+      process.emit('exit', 1);
+    } catch {
+      // an exit handler of the user's that fails changes nothing
+    }
+    this.send();
+    this.port.exit(1);
+  }
+
+  /** The loop is empty. Moves our exit handler behind the user's; Node calls them all next. */
+  drained() {
+    const { run } = this;
+    if (run.reply === null)
+      this.settle(run, { error: new Error('the code awaits something that will never happen') });
+    else if (run.keep)
+      return;
+    process.removeListener('exit', this.finish);
+    process.on('exit', this.finish);
+  }
+
+  finish(status) {
+    if (this.isExiting || this.run.keep) return;
+    this.send();
+    this.port.exit(Number(process.exitCode ?? status ?? 0) & 0xff);
+  }
+
+  send() {
+    let text = this.run.reply;
+    if (Buffer.byteLength(text) > FRAME_MAX)
+      text = stringify({ op: 'error', id: this.run.id, type: 'RuntimeError', name: 'RangeError',
+                         message: `the answer has ${text.length} bytes and at most ${FRAME_MAX} fit; ` +
+                                  'write it to a file in out/' });
+    this.port.send(this.control, text);
+  }
+
+  exit(exit, status) {
+    if (!this.run?.keep) {
+      this.isExiting = true;
+      return exit.apply(process, status);
+    }
+    const error = new Error(`process.exit(${status}) was called; a session stays`);
+    error.name = 'SystemExit';
+    throw error;
+  }
+
+  /** An error nobody waited for. User code that listens for them itself has dealt with it. */
+  stray(event, error) {
+    if (process.listenerCount(event) <= 1) this.settle(this.run, { error });
+  }
+}
+
+function inputOf(order, fds) {
+  try {
+    if (!order.input_fd) return order.input;
+    const text = readWhole(fds[order.input_fd.index]);
+    return order.input_fd.type === 'text' ? text : parse(text);
+  } finally {
+    for (const fd of fds) fs.closeSync(fd);
+  }
+}
+
+/** From its beginning, wherever the sender left the position. */
+function readWhole(fd) {
+  const data = Buffer.alloc(fs.fstatSync(fd).size);
+  let done = 0;
+  for (let n; done < data.length && (n = fs.readSync(fd, data, done, data.length - done, done)) > 0;) done += n;
+  return data.toString('utf8', 0, done);
+}
+
+module.exports = { Guest, openStreams };

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * retort_guest.c - the Node-API addon with which Node.js becomes a zygote and then a cell.
+ *
+ *     const guest = require('./retort_guest.node');
+ *     guest.announce(3, '{"language":"javascript"}');
+ *     const control = guest.serve(3);           // returns in each sealed child
+ *     const frame = guest.recv(control);        // { data, fds }, or null at the end
+ *
+ * Node does not expect to be forked, so four things are repaired around it:
+ *   - V8 marks its heap MADV_DONTFORK: serve() takes the mark off before the first fork. The zygote
+ *     runs no JavaScript after that, so no new mapping appears.
+ *   - The jail closes every descriptor, libuv's among them; libuv remembers their numbers and would
+ *     later close whatever stands there. restore_descriptors() puts something at each number.
+ *   - OpenSSL notices a fork by the process id, which can repeat in another pid namespace: without
+ *     RAND_poll() two cells could share their random numbers.
+ *   - Node's own exit joins threads that a fork does not copy: exit() here leaves at once.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <node_api.h>
+
+#include "guests/jail/jail.h"
+
+#define HELD_FDS_MAX 128
+#define OUT_OF_WAY   200 /* a descriptor number above any that libuv opened */
+
+/* Of libuv and OpenSSL, which the node binary carries and exports; we have no headers for them. */
+struct uv_loop_s;
+extern int uv_loop_fork(struct uv_loop_s *loop);
+extern int RAND_poll(void);
+
+/* A descriptor that libuv has in the zygote and expects in the child. */
+typedef struct held_fd {
+    int fd;
+    ino_t pipe;  /* which pipe it is an end of, or 0 */
+    int pending; /* bytes that wait in that pipe: libuv's signal lock is a pipe with one byte */
+} held_fd;
+
+static held_fd held[HELD_FDS_MAX];
+static size_t held_count;
+
+static napi_value fail(napi_env env, const char *text)
+{
+    napi_throw_error(env, NULL, text);
+    return NULL;
+}
+
+static bool take_args(napi_env env, napi_callback_info info, napi_value *args, size_t wanted)
+{
+    size_t count = wanted;
+    if (napi_get_cb_info(env, info, &count, args, NULL, NULL) == napi_ok && count == wanted)
+        return true;
+    fail(env, "wrong number of arguments");
+    return false;
+}
+
+static bool take_fd(napi_env env, napi_value value, int *out)
+{
+    int32_t fd;
+    if (napi_get_value_int32(env, value, &fd) != napi_ok) {
+        fail(env, "a descriptor is a number");
+        return false;
+    }
+    *out = fd;
+    return true;
+}
+
+/* The text of a JavaScript string, malloc'ed; NULL (and a pending exception) on failure. */
+static char *take_text(napi_env env, napi_value value, size_t *len)
+{
+    if (napi_get_value_string_utf8(env, value, NULL, 0, len) != napi_ok) {
+        fail(env, "a text is a string");
+        return NULL;
+    }
+    char *text = malloc(*len + 1);
+    if (!text)
+        fail(env, "no memory for a message");
+    else
+        napi_get_value_string_utf8(env, value, text, *len + 1, len);
+    return text;
+}
+
+static napi_value number(napi_env env, int32_t value)
+{
+    napi_value result = NULL;
+    napi_create_int32(env, value, &result);
+    return result;
+}
+
+/* -- forking -------------------------------------------------------------------------------- */
+
+/* Reads the map whole before changing anything: madvise() splits and merges what is being read. */
+static bool let_heap_be_forked(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char *text = NULL;
+    size_t size = 0;
+    if (!maps)
+        return false;
+    ssize_t n = getdelim(&text, &size, '\0', maps);
+    fclose(maps);
+    for (char *line = n > 0 ? text : NULL; line && *line; line = strchr(line, '\n') + 1) {
+        char *end;
+        uintptr_t from = strtoull(line, &end, 16);
+        uintptr_t to = strtoull(end + 1, NULL, 16);
+        madvise((void *)from, to - from, MADV_DOFORK); /* refused for [vvar] alone, which stays */
+        if (!strchr(line, '\n'))
+            break;
+    }
+    free(text);
+    return n > 0;
+}
+
+/* Only what stands above the standard three and the orders: those the jail replaces itself. */
+static bool remember_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    if (!dir)
+        return false;
+    held_count = 0;
+    for (struct dirent *entry; (entry = readdir(dir)) && held_count < HELD_FDS_MAX;) {
+        int fd = atoi(entry->d_name);
+        struct stat info;
+        if (fd <= JAIL_CONTROL_FD || fd >= OUT_OF_WAY || fd == dirfd(dir) || fstat(fd, &info) != 0)
+            continue;
+        held_fd *one = &held[held_count++];
+        *one = (held_fd){ .fd = fd, .pipe = S_ISFIFO(info.st_mode) ? info.st_ino : 0 };
+        if (one->pipe && ioctl(fd, FIONREAD, &one->pending) != 0)
+            one->pending = 0;
+    }
+    closedir(dir);
+    return true;
+}
+
+static bool remake_pipe(int read_fd, int write_fd, int pending)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    int from = fcntl(ends[0], F_DUPFD_CLOEXEC, OUT_OF_WAY);
+    int to = fcntl(ends[1], F_DUPFD_CLOEXEC, OUT_OF_WAY);
+    close(ends[0]);
+    close(ends[1]);
+    /* libuv blocks on its lock pipe; the other kind it remakes by itself. */
+    bool ok = fcntl(from, F_SETFL, 0) == 0 && fcntl(to, F_SETFL, 0) == 0 &&
+              dup3(from, read_fd, O_CLOEXEC) == read_fd && dup3(to, write_fd, O_CLOEXEC) == write_fd;
+    for (int i = 0; ok && i < pending; i++)
+        ok = write(write_fd, "", 1) == 1;
+    close(from);
+    close(to);
+    return ok;
+}
+
+static bool remake_pipes(void)
+{
+    for (size_t i = 0; i < held_count; i++)
+        for (size_t k = i + 1; k < held_count; k++) {
+            held_fd *a = &held[i], *b = &held[k];
+            /* Both ends see the bytes that wait; libuv opens the end it reads from first. */
+            if (!a->pipe || a->pipe != b->pipe || a->pending == 0)
+                continue;
+            int low = a->fd < b->fd ? a->fd : b->fd, high = a->fd < b->fd ? b->fd : a->fd;
+            if (!remake_pipe(low, high, a->pending))
+                return false;
+        }
+    return true;
+}
+
+/* Puts something at every number libuv remembers, lets it renew itself, takes the rest away. */
+static bool restore_descriptors(int control, struct uv_loop_s *loop)
+{
+    struct stat own, now;
+    if (fstat(control, &own) != 0)
+        return false;
+    for (size_t i = 0; i < held_count; i++)
+        if (dup3(control, held[i].fd, O_CLOEXEC) < 0)
+            return false;
+    if (!remake_pipes() || uv_loop_fork(loop) != 0)
+        return false;
+    for (size_t i = 0; i < held_count; i++)
+        if (fstat(held[i].fd, &now) == 0 && now.st_dev == own.st_dev && now.st_ino == own.st_ino)
+            close(held[i].fd);
+    return true;
+}
+
+static napi_value serve(napi_env env, napi_callback_info info)
+{
+    napi_value arg;
+    int orders;
+    struct uv_loop_s *loop = NULL;
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &orders))
+        return NULL;
+    if (napi_get_uv_event_loop(env, &loop) != napi_ok)
+        return fail(env, "this Node.js has no event loop");
+    if (!let_heap_be_forked() || !remember_descriptors())
+        return fail(env, "serve: /proc/self cannot be read");
+    int control = jail_serve(orders, &(jail_hooks){ 0 });
+    if (RAND_poll() != 1 || !restore_descriptors(control, loop))
+        _exit(125);
+    return number(env, control);
+}
+
+static napi_value announce(napi_env env, napi_callback_info info)
+{
+    napi_value args[2];
+    int fd;
+    size_t len;
+    if (!take_args(env, info, args, 2) || !take_fd(env, args[0], &fd))
+        return NULL;
+    char *about = take_text(env, args[1], &len);
+    if (!about)
+        return NULL;
+    rt_error err = { 0 };
+    bool ok = jail_announce(fd, about, &err);
+    free(about);
+    return ok ? NULL : fail(env, err.text);
+}
+
+/* -- frames --------------------------------------------------------------------------------- */
+
+static napi_value frame_object(napi_env env, jail_frame *frame)
+{
+    napi_value object, data, fds;
+    if (napi_create_object(env, &object) != napi_ok ||
+        napi_create_string_utf8(env, frame->data, frame->len, &data) != napi_ok ||
+        napi_create_array(env, &fds) != napi_ok)
+        return fail(env, "no memory for a message");
+    for (size_t i = 0; i < frame->fd_count; i++)
+        napi_set_element(env, fds, (uint32_t)i, number(env, frame->fds[i]));
+    frame->fd_count = 0; /* JavaScript owns them now */
+    napi_set_named_property(env, object, "data", data);
+    napi_set_named_property(env, object, "fds", fds);
+    return object;
+}
+
+static napi_value recv_frame(napi_env env, napi_callback_info info)
+{
+    napi_value arg, result = NULL;
+    int fd;
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &fd))
+        return NULL;
+    jail_frame frame = { 0 };
+    rt_error err = { 0 };
+    if (!jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err)) {
+        if (err.code != RT_NOT_FOUND)
+            return fail(env, err.text);
+        napi_get_null(env, &result);
+        return result;
+    }
+    result = frame_object(env, &frame);
+    jail_frame_done(&frame);
+    return result;
+}
+
+static napi_value send_frame(napi_env env, napi_callback_info info)
+{
+    napi_value args[2];
+    int fd;
+    size_t len;
+    if (!take_args(env, info, args, 2) || !take_fd(env, args[0], &fd))
+        return NULL;
+    char *text = take_text(env, args[1], &len);
+    if (!text)
+        return NULL;
+    rt_error err = { 0 };
+    bool ok = jail_frame_send(fd, text, len, NULL, 0, &err);
+    free(text);
+    return ok ? NULL : fail(env, err.text);
+}
+
+/* -- the process ---------------------------------------------------------------------------- */
+
+static napi_value limit(napi_env env, napi_callback_info info)
+{
+    napi_value args[5];
+    int64_t values[5];
+    if (!take_args(env, info, args, 5))
+        return NULL;
+    for (int i = 0; i < 5; i++)
+        if (napi_get_value_int64(env, args[i], &values[i]) != napi_ok || values[i] < 0)
+            return fail(env, "a limit is a number that is not negative");
+    jail_limits limits = { .cpu_seconds = (uint64_t)values[0],
+                           .data_bytes = (uint64_t)values[1],
+                           .file_bytes = (uint64_t)values[2],
+                           .processes = (uint64_t)values[3],
+                           .descriptors = (uint64_t)values[4] };
+    rt_error err = { 0 };
+    return jail_limit(&limits, &err) ? NULL : fail(env, err.text);
+}
+
+static napi_value own_pid(napi_env env, napi_callback_info info)
+{
+    (void)info;
+    return number(env, getpid());
+}
+
+static napi_value exit_now(napi_env env, napi_callback_info info)
+{
+    napi_value arg;
+    int32_t status = 0;
+    if (!take_args(env, info, &arg, 1) || napi_get_value_int32(env, arg, &status) != napi_ok)
+        status = 1;
+    _exit(status);
+}
+
+NAPI_MODULE_INIT()
+{
+    static const struct {
+        const char *name;
+        napi_callback call;
+    } functions[] = {
+        { "serve", serve },     { "announce", announce }, { "recv", recv_frame },
+        { "send", send_frame }, { "limit", limit },       { "pid", own_pid },
+        { "exit", exit_now },
+    };
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        napi_value function;
+        if (napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].call, NULL,
+                                 &function) != napi_ok ||
+            napi_set_named_property(env, exports, functions[i].name, function) != napi_ok)
+            return NULL;
+    }
+    return exports;
+}
