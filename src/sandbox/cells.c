@@ -145,8 +145,10 @@ static void hear_link(warden *w, source *s)
         return;
     if (n >= (ssize_t)sizeof(head))
         memcpy(&head, packet, sizeof(head));
-    if (n >= (ssize_t)sizeof(head) && head.kind == LINK_READY && c->state == CELL_MOUNTS) {
-        c->state = CELL_WAITS;
+    if (n >= (ssize_t)sizeof(head) && head.kind == LINK_READY) {
+        c->is_mounted = true; /* this may come before the nursery has told us of the birth */
+        if (c->state == CELL_MOUNTS)
+            c->state = CELL_WAITS;
     } else {
         if (n == (ssize_t)sizeof(packet) && head.kind == LINK_FAILED)
             memcpy(&c->error, packet + sizeof(head), sizeof(c->error));
@@ -177,7 +179,7 @@ bool warden_cell_make(warden *w, shape *s)
     c->shape = s;
     c->porch = porch[0];
     c->is_bearing = true;
-    c->is_watched = false;
+    c->is_mounted = false;
     c->error = (rt_error){ 0 };
     warden_watch(w, &c->link, link[0], hear_link, c);
     birth_order order = { .serial = c->slot,
@@ -213,7 +215,7 @@ void warden_cell_born(warden *w, const birth_reply *reply)
         warden_cell_end(w, c);
         return;
     }
-    c->state = CELL_MOUNTS;
+    c->state = c->is_mounted ? CELL_WAITS : CELL_MOUNTS;
 }
 
 /* The cell has its namespaces and the zygote is warm: fork the interpreter into it. */
@@ -306,7 +308,7 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
     lease_message message = { .kind = LEASE_GRANT };
     rt_error err = { 0 };
     const cgroup_slot *slot = &w->setup->slots[c->slot];
-    int lease = RT_TAKE_FD(who->lease.fd);
+    int lease = warden_unwatch(w, &who->lease);
     bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
     /* The guest and its first process count too: the code gets the number it asked for. */
     if (has_cgroup && !sandbox_cgroup_limit(slot, who->memory_bytes, who->processes + 1, &err)) {

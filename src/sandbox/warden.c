@@ -31,13 +31,16 @@ bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source 
     return fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+int warden_unwatch(warden *w, source *s)
+{
+    if (s->fd >= 0)
+        epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    return RT_TAKE_FD(s->fd);
+}
+
 void warden_forget(warden *w, source *s)
 {
-    if (s->fd < 0)
-        return;
-    epoll_ctl(w->epoll, EPOLL_CTL_DEL, s->fd, NULL);
-    close(s->fd);
-    s->fd = -1;
+    int fd RT_CLEANUP(rt_closep) = warden_unwatch(w, s);
 }
 
 /* ---- deciding what to start next ---- */

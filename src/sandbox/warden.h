@@ -82,7 +82,7 @@ typedef struct cell {
     bool is_forking, is_bearing; /* an order is under way whose answer we must await */
     int daemon_fds[GRANT_FDS];   /* the daemon's ends, until they are granted */
     int guest_fds[JAIL_ORDER_FDS_MAX];
-    bool is_watched;
+    bool is_mounted;
     cgroup_counts before;
     rt_error error;
 } cell;
@@ -112,6 +112,7 @@ struct warden {
 };
 
 bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source *), void *owner);
+int warden_unwatch(warden *w, source *s); /* stops watching; the descriptor is the caller's */
 void warden_forget(warden *w, source *s); /* stops watching and closes */
 void warden_pump(warden *w);
 /* A cell of this shape could not be made: whoever waited longest for one is told why. */
