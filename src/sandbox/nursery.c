@@ -32,6 +32,7 @@ static char *const zygote_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
                                     "MPLBACKEND=Agg",
                                     "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib",
                                     "PYTHONDONTWRITEBYTECODE=1",
+                                    "UV_USE_IO_URING=0",
                                     NULL };
 
 static bool write_map(pid_t pid, const char *file, const char *text, rt_error *err)

@@ -2,7 +2,7 @@
 /*
  * guest.js - runs the user's JavaScript and TypeScript inside a cell: frames in, answers out.
  *
- *     new Guest(control, port).serve();
+ *     new Guest(control, port).attach().serve();
  *
  * A run ends, as in Node, when its promise has settled and the event loop has nothing left to do;
  * its 'exit' handlers run, then the answer is sent. With "keep" it ends when the promise settles, and
@@ -83,12 +83,17 @@ class Guest {
     this.run = null;
     this.isExiting = false;
     this.finish = this.finish.bind(this);
-    process.reallyExit = (status) => port.exit(Number(status) & 0xff);
-    const exit = process.exit;
+  }
+
+  /** Takes over how the process ends. Apart from the constructor so that a rehearsal does not. */
+  attach() {
+    const { exit } = process;
+    process.reallyExit = (status) => this.port.exit(Number(status) & 0xff);
     process.exit = (...status) => this.exit(exit, status);
     process.on('uncaughtException', (error) => this.stray('uncaughtException', error));
     process.on('unhandledRejection', (reason) => this.stray('unhandledRejection', reason));
     process.on('beforeExit', () => this.drained());
+    return this;
   }
 
   serve() {

@@ -43,9 +43,21 @@ class Guest:
         self.control = control
         self.port = port  # retort_guest, or a stand-in with recv, send and limit
         self.module = None
+        self.has_begun = False
         self.loop = None
         self.workdir = None
         self.filenames = []
+
+    def warm(self):
+        """Goes through the motions of a run. A forked process copies each page it first writes to;
+        what is copied here, while the cell waits in the pool, no request waits for."""
+        self._settle()
+        scope = {"__builtins__": builtins}
+        script = compiling.compile_script("x = [1]\nlen(x)", "main.py")
+        eval(script.code, scope)
+        faults.remember_source("main.py", "")
+        text = answers.to_json(scope[compiling.ANSWER])
+        json.loads(encode_reply({"op": "result", "value": Json(text), "id": 1}).encode())
 
     def serve(self):
         while True:
@@ -59,7 +71,7 @@ class Guest:
         keep = bool(order.get("keep"))
         try:
             value = self._input_of(order, fds)
-            if self.module is None:
+            if not self.has_begun:
                 self._begin(order)
             self._prepare(order, value)
             reply, status = self._run(order, keep)
@@ -74,9 +86,8 @@ class Guest:
 
     # -- before the code runs -------------------------------------------------------------------
 
-    def _begin(self, order):
-        limits = order.get("limits") or {}
-        self.port.limit(*(int(limits.get(name) or 0) for name in LIMITS))
+    def _settle(self):
+        """What does not depend on the order."""
         self.workdir = os.getcwd()
         os.environ.clear()
         os.environ.update(BASE_ENV)
@@ -84,6 +95,14 @@ class Guest:
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
+        open_streams()
+
+    def _begin(self, order):
+        self.has_begun = True
+        limits = order.get("limits") or {}
+        self.port.limit(*(int(limits.get(name) or 0) for name in LIMITS))
+        if self.module is None:
+            self._settle()
 
     def _prepare(self, order, value):
         name = order.get("name") or "main.py"
@@ -91,7 +110,7 @@ class Guest:
             os.environ[key] = text
         sys.argv = [name]
         self.module.__file__ = name
-        open_streams()
+        restore_streams()
         scope = self.module.__dict__
         if value is _NOTHING:
             scope.setdefault("input_data", None)
@@ -258,22 +277,24 @@ def exit_status(exc):
     return 1
 
 
-_streams = []
-_inputs = []
+_streams = []  # input, output, errors
 
 
 def open_streams():
-    """Fresh wrappers for each run: the last one may have closed or replaced them. Text streams out
-    line by line, and no character, however broken, makes print() fail."""
+    """Text streams out line by line, and no character, however broken, makes print() fail."""
     _streams[:] = [
-        io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "w", closefd=False)), encoding="utf-8",
-                         errors="backslashreplace", line_buffering=True)
-        for fd in (1, 2)]
-    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = _streams
-    if not _inputs or _inputs[0].closed:  # else it may hold lines it has read ahead
-        _inputs[:] = [io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)),
-                                       encoding="utf-8", errors="surrogateescape")]
-    sys.stdin = sys.__stdin__ = _inputs[0]
+        io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8",
+                         errors="surrogateescape"),
+        *(io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "w", closefd=False)), encoding="utf-8",
+                           errors="backslashreplace", line_buffering=True) for fd in (1, 2))]
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = _streams
+
+
+def restore_streams():
+    """The last run may have closed or replaced them."""
+    if any(stream.closed for stream in _streams):
+        open_streams()
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = _streams
 
 
 def save_figures(workdir):

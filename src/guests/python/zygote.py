@@ -100,7 +100,9 @@ def main():
     gc.freeze()
     control = native.serve(ORDERS)
     reseed()
-    modules["guest"].Guest(control, native).serve()
+    guest = modules["guest"].Guest(control, native)
+    guest.warm()
+    guest.serve()
 
 
 main()

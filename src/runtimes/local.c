@@ -1,0 +1,607 @@
+/*
+ * local.c - the runtime of this machine: one run is one fresh cell.
+ *
+ * The order of events of a run stands in execute(): check, start a cell, send, watch, collect,
+ * conclude. What the guest says is hearsay; what the kernel says (exit status, cgroup counters, our
+ * own clock) decides.
+ */
+#include "runtimes/runtimes_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define INLINE_INPUT_MAX   (32u << 10) /* above it, input travels in a memory file */
+#define FRAME_SLACK        (64u << 10)
+#define ARTIFACT_BYTES_MAX (32ull << 20)
+#define GUESTS_PLACE       "/retort"
+#define NODE_PLACE         "/retort-node"
+
+typedef struct local {
+    rt_runtime base;
+    rt_sandbox *sandbox;
+} local;
+
+/* One run in progress. */
+typedef struct progress {
+    const rt_run *run;
+    rt_outcome *out;
+    rt_arena *arena;
+    rt_buf text[2]; /* stdout, stderr */
+    rt_str answer;  /* the last result or error frame */
+    uint64_t deadline_ns;
+    bool was_timeout, was_flood, was_cancelled, was_frame_too_big;
+    rt_cell_usage usage;
+} progress;
+
+/* ---- checking ---- */
+
+static bool check_run(const rt_run *run, const rt_language **language, rt_error *err)
+{
+    *language = rt_language_find(run->language);
+    if (!*language)
+        return rt_language_unknown(run->language, err);
+    if (rt_str_trim(run->code).len == 0)
+        return rt_fail(err, RT_INVALID, "MISSING_CODE: there is no code to run");
+    if (run->code.len > run->policy->code_bytes)
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", run->code.len,
+                       (unsigned long long)run->policy->code_bytes);
+    if (memchr(run->code.ptr, '\0', run->code.len))
+        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
+    if (!rt_utf8_valid(run->code))
+        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
+    return true;
+}
+
+static bool is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena, rt_error *err)
+{
+    rt_json a;
+    if (policy->isolation != RT_ISOLATION_STRICT)
+        return true;
+    if (!rt_json_parse(attestation, arena, &a, err))
+        return false;
+    rt_str by = rt_json_str(rt_json_get_c(rt_json_get_c(a, "memory"), "by"));
+    if (!rt_str_starts(by, RT_STR("cgroup")))
+        return rt_fail(err, RT_UNAVAILABLE, "isolation strict: memory is limited without a cgroup here");
+    if (!rt_json_bool(rt_json_get_c(rt_json_get_c(a, "ids"), "own_range"), false))
+        return rt_fail(err, RT_UNAVAILABLE, "isolation strict: cells have no user ids of their own here");
+    if (!rt_json_bool(rt_json_get_c(a, "landlock"), false))
+        return rt_fail(err, RT_UNAVAILABLE, "isolation strict: this kernel has no Landlock");
+    return true;
+}
+
+/* ---- input ---- */
+
+static bool copy_to_memory(int from, uint64_t max, int to, rt_error *err)
+{
+    char chunk[65536];
+    uint64_t total = 0;
+    ssize_t n;
+    while ((n = read(from, chunk, sizeof(chunk))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return rt_fail_errno(err, "read the input");
+        total += (uint64_t)n;
+        if (total > max)
+            return rt_fail(err, RT_LIMIT,
+                           "the input is larger than the memory limit of %llu bytes; raise --memory",
+                           (unsigned long long)max);
+        if (!rt_write_all(to, (rt_str){ chunk, (size_t)n }, err))
+            return false;
+    }
+    return true;
+}
+
+/* A sealed memory file for large input: one copy, no path, nothing that could change under the code. */
+static bool make_input_file(const rt_run *run, int *out, rt_error *err)
+{
+    int fd RT_CLEANUP(rt_closep) = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return rt_fail_errno(err, "memfd_create");
+    bool ok = run->has_input_fd ? copy_to_memory(run->input_fd, run->policy->memory_bytes, fd, err)
+                                : rt_write_all(fd, run->input, err);
+    if (!ok)
+        return false;
+    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    lseek(fd, 0, SEEK_SET);
+    *out = RT_TAKE_FD(fd);
+    return true;
+}
+
+/* ---- the request ---- */
+
+static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind)
+{
+    rt_jw_kobject(w, "limits");
+    rt_jw_ku64(w, "cpu_seconds", (p->cpu_ms + 999) / 1000);
+    rt_jw_ku64(w, "data_bytes", kind->is_data_limited ? p->memory_bytes : 0);
+    rt_jw_ku64(w, "file_bytes", p->scratch_bytes);
+    rt_jw_ku64(w, "processes", p->processes);
+    rt_jw_ku64(w, "descriptors", 1024);
+    rt_jw_end(w);
+}
+
+void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
+                            bool is_input_fd)
+{
+    const rt_policy *p = run->policy;
+    rt_jw_object(w);
+    rt_jw_kstr(w, "op", RT_STR("run"));
+    rt_jw_ki64(w, "id", 1);
+    rt_jw_kstr(w, "language", rt_str_of(kind->language));
+    rt_jw_kstr(w, "name", run->name);
+    rt_jw_kstr(w, "code", run->code);
+    if (is_input_fd) {
+        rt_jw_kobject(w, "input_fd");
+        rt_jw_ki64(w, "index", 0);
+        rt_jw_kstr(w, "type", run->is_input_text ? RT_STR("text") : RT_STR("json"));
+        rt_jw_end(w);
+    } else if (run->has_input && run->is_input_text) {
+        rt_jw_kstr(w, "input", run->input);
+    } else if (run->has_input) {
+        rt_jw_kraw(w, "input", run->input);
+    }
+    rt_jw_kobject(w, "env");
+    for (size_t i = 0; i < p->env_count; i++) {
+        rt_jw_key(w, p->env[i].name);
+        rt_jw_str(w, p->env[i].value);
+    }
+    rt_jw_end(w);
+    write_limits(w, p, kind);
+    if (p->has_import_list) {
+        rt_jw_karray(w, "allowed_imports");
+        for (size_t i = 0; i < p->import_count; i++)
+            rt_jw_str(w, p->imports[i]);
+        rt_jw_end(w);
+    }
+    rt_jw_kbool(w, "keep", false);
+    rt_jw_end(w);
+}
+
+static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    int fd RT_CLEANUP(rt_closep) = -1;
+    bool is_file = run->has_input_fd || (run->has_input && run->input.len > INLINE_INPUT_MAX);
+    if (is_file && !make_input_file(run, &fd, err))
+        return false;
+    rt_json_begin(&w, &text);
+    runtimes_write_request(&w, run, kind, is_file);
+    return rt_buf_ok(&text, err) && rt_cell_send(cell, rt_buf_str(&text), &fd, is_file ? 1 : 0, err);
+}
+
+/* ---- watching ---- */
+
+static void take_output(progress *p, rt_cell *cell, const rt_cell_event *event)
+{
+    rt_outcome *out = p->out;
+    uint64_t most = p->run->policy->output_bytes, had = out->out_bytes + out->err_bytes;
+    rt_str kept = rt_str_slice(event->text, 0, (size_t)(had < most ? most - had : 0));
+    rt_buf_add(&p->text[event->stream - 1], kept);
+    *(event->stream == 1 ? &out->out_bytes : &out->err_bytes) += event->text.len;
+    if (p->run->on_output && kept.len > 0)
+        p->run->on_output(p->run->output_ctx, event->stream, kept);
+    if (had + event->text.len > most && !p->was_flood) {
+        p->was_flood = true;
+        rt_cell_kill(cell, NULL);
+    }
+}
+
+static void take_denial(rt_outcome *out, const rt_denial *denial)
+{
+    out->denials_seen++;
+    for (size_t i = 0; i < out->denial_count; i++)
+        if (strcmp(out->denials[i].call, denial->call) == 0)
+            return;
+    if (out->denial_count < RT_DENIALS_MAX)
+        out->denials[out->denial_count++] = *denial;
+}
+
+static void take_frame(progress *p, rt_str text)
+{
+    p->answer = rt_arena_str(p->arena, text);
+}
+
+static bool watch(progress *p, rt_cell *cell, rt_error *err)
+{
+    for (;;) {
+        rt_cell_event event;
+        rt_error problem = { 0 };
+        if (!rt_cell_next(cell, p->deadline_ns, &event, &problem)) {
+            if (problem.code != RT_LIMIT || p->was_frame_too_big) {
+                *err = problem;
+                return false;
+            }
+            p->was_frame_too_big = true;
+            return rt_cell_kill(cell, err);
+        }
+        switch (event.kind) {
+        case RT_CELL_OUTPUT:
+            take_output(p, cell, &event);
+            break;
+        case RT_CELL_FRAME:
+            take_frame(p, event.text);
+            break;
+        case RT_CELL_DENIED:
+            take_denial(p->out, &event.denial);
+            break;
+        case RT_CELL_TIME:
+        case RT_CELL_CANCELLED:
+            p->was_timeout = event.kind == RT_CELL_TIME;
+            p->was_cancelled = !p->was_timeout;
+            p->deadline_ns = 0;
+            if (!rt_cell_kill(cell, err))
+                return false;
+            break;
+        case RT_CELL_EXIT:
+            p->usage = event.usage;
+            return true;
+        }
+        if (p->was_cancelled && event.kind != RT_CELL_CANCELLED)
+            continue;
+        if (p->was_cancelled)
+            return true; /* the eventfd stays readable: closing the cell ends it */
+    }
+}
+
+/* ---- artifacts ---- */
+
+static bool keep_artifact(void *ctx, const rt_artifact *a, rt_error *err)
+{
+    progress *p = ctx;
+    rt_outcome *out = p->out;
+    rt_file *f = &out->artifacts[out->artifact_count++];
+    *f = (rt_file){ .name = rt_arena_str(p->arena, a->name), .size = a->size };
+    uint64_t kept = 0;
+    for (size_t i = 0; i + 1 < out->artifact_count; i++)
+        kept += out->artifacts[i].data.len;
+    f->is_cut = a->size > ARTIFACT_BYTES_MAX - RT_MIN(kept, ARTIFACT_BYTES_MAX);
+    if (f->is_cut || a->size == 0)
+        return true;
+    if (!rt_read_fd(a->fd, (size_t)a->size, p->arena, &f->data, err)) {
+        f->is_cut = true; /* it grew meanwhile */
+        *err = (rt_error){ 0 };
+    }
+    return true;
+}
+
+/* ---- concluding ---- */
+
+static rt_str say(rt_arena *arena, const char *format, uint64_t number)
+{
+    char text[160];
+    snprintf(text, sizeof(text), format, (unsigned long long)number);
+    return rt_arena_str(arena, rt_str_of(text));
+}
+
+/* The limits that only we and the kernel can know of; true when one of them ended the run. */
+static bool conclude_limits(progress *p)
+{
+    const rt_policy *policy = p->run->policy;
+    rt_outcome *out = p->out;
+    bool is_killed = WIFSIGNALED(p->usage.wait_status);
+    int signal = is_killed ? WTERMSIG(p->usage.wait_status) : 0;
+    bool has_failed = is_killed || WEXITSTATUS(p->usage.wait_status) != 0;
+    if (p->was_cancelled)
+        runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "", RT_STR("the run was cancelled"),
+                      (rt_str){ 0 });
+    else if (p->was_timeout)
+        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "timeout",
+                      say(p->arena, "Execution exceeded timeout of %llums", policy->wall_ms),
+                      RT_STR("make the code faster, or allow more with --timeout"));
+    else if (p->was_flood)
+        runtimes_fail(out, RT_STATUS_FAILED, "ResourceLimitError", "output",
+                      say(p->arena, "Output limit of %llu bytes exceeded", policy->output_bytes),
+                      RT_STR("print less, write files to out/, or allow more with --output"));
+    else if (p->was_frame_too_big)
+        runtimes_fail(out, RT_STATUS_FAILED, "ResourceLimitError", "output",
+                      say(p->arena, "The answer is larger than the output limit of %llu bytes",
+                          policy->output_bytes),
+                      RT_STR("return a summary, write a file to out/, or allow more with --output"));
+    else if (p->usage.was_out_of_memory && has_failed)
+        runtimes_fail(out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
+                      say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20),
+                      RT_STR("work in smaller pieces, or allow more with --memory"));
+    else if (signal == SIGXCPU)
+        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
+                      say(p->arena, "CPU time limit of %llums exceeded", policy->cpu_ms),
+                      RT_STR("make the code faster, or allow more with --cpu"));
+    else
+        return false;
+    return true;
+}
+
+static bool is_signalled_child(const progress *p, int signal)
+{
+    return !WIFSIGNALED(p->usage.wait_status) && WEXITSTATUS(p->usage.wait_status) == 128 + signal;
+}
+
+static void conclude_exit(progress *p)
+{
+    rt_outcome *out = p->out;
+    int status = p->usage.wait_status;
+    if (WIFSIGNALED(status))
+        runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
+                      rt_arena_printf(p->arena, "the code was ended by signal %d (%s)", WTERMSIG(status),
+                                      strsignal(WTERMSIG(status))),
+                      (rt_str){ 0 });
+    else if (WEXITSTATUS(status) != 0)
+        runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
+                      say(p->arena, "the code ended with status %llu", (uint64_t)WEXITSTATUS(status)),
+                      (rt_str){ 0 });
+}
+
+/* A shell answers with what it printed. */
+static void answer_with_output(progress *p)
+{
+    rt_outcome *out = p->out;
+    rt_json value;
+    rt_str text = rt_str_trim(out->out);
+    if (out->has_value || out->has_error || text.len == 0)
+        return;
+    rt_buf printed RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    out->has_value = out->is_value_output = true;
+    out->is_parsed = rt_json_parse(text, p->arena, &value, &(rt_error){ 0 });
+    rt_json_begin(&w, &printed);
+    if (out->is_parsed)
+        rt_jw_json(&w, value);
+    else
+        rt_jw_str(&w, text);
+    out->value = rt_arena_str(p->arena, rt_buf_str(&printed));
+}
+
+static int exit_code_of(const progress *p)
+{
+    int status = p->usage.wait_status;
+    if (p->was_timeout || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+        return 124;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static bool conclude(progress *p, const guest_kind *kind, rt_error *err)
+{
+    rt_outcome *out = p->out;
+    out->out = rt_arena_str(p->arena, rt_buf_str(&p->text[0]));
+    out->err = rt_arena_str(p->arena, rt_buf_str(&p->text[1]));
+    out->cpu_us = p->usage.cpu_us;
+    out->memory_peak_bytes = p->usage.memory_peak_bytes;
+    out->exit_code = exit_code_of(p);
+    if (conclude_limits(p)) {
+        if (out->exit_code == 0)
+            out->exit_code = 1;
+        return true;
+    }
+    if (p->answer.len > 0) {
+        if (!runtimes_read_result(out, p->answer, p->arena, err))
+            return false;
+        if (out->has_error && out->exit_code == 0)
+            out->exit_code = 1;
+    }
+    if (!out->has_error)
+        conclude_exit(p);
+    if (out->has_error && is_signalled_child(p, SIGXCPU))
+        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
+                      say(p->arena, "CPU time limit of %llums exceeded", p->run->policy->cpu_ms),
+                      RT_STR("make the code faster, or allow more with --cpu"));
+    if (out->has_error && p->usage.was_out_of_processes) {
+        out->error.type = RT_STR("ResourceLimitError");
+        out->error.limit = RT_STR("processes");
+        out->error.hint = say(p->arena, "at most %llu processes and threads may run at once; allow more "
+                                        "with --processes",
+                              p->run->policy->processes);
+    }
+    if (strcmp(kind->language, "bash") == 0)
+        answer_with_output(p);
+    runtimes_explain(out, p->run->policy, p->arena);
+    return true;
+}
+
+/* ---- the three operations ---- */
+
+static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_outcome *out,
+                    rt_error *err)
+{
+    local *l = (local *)self;
+    const rt_language *language;
+    uint64_t began = rt_now_ns();
+    if (!check_run(asked, &language, err))
+        return false;
+    rt_run run = *asked;
+    const guest_kind *kind = runtimes_guest(rt_str_of(language->name));
+    if (run.name.len == 0)
+        run.name = rt_arena_printf(arena, "main.%s", language->ending);
+    *out = (rt_outcome){ .id = rt_id_new("exec", arena),
+                         .language = rt_str_of(language->name),
+                         .runtime = rt_str_of(self->name),
+                         .is_parsed = true };
+    rt_cell_spec spec = { .zygote = runtimes_zygote_for(kind, run.code),
+                          .memory_bytes = run.policy->memory_bytes,
+                          .processes = run.policy->processes,
+                          .scratch_bytes = run.policy->scratch_bytes,
+                          .files = run.policy->files,
+                          .read_paths = run.policy->read_paths,
+                          .read_path_count = run.policy->read_path_count,
+                          .is_exec_denied = run.policy->is_exec_denied,
+                          .frame_bytes = run.policy->output_bytes + FRAME_SLACK };
+    rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
+    if (!rt_cell_start(l->sandbox, &spec, &cell, err))
+        return rt_wrap(err, "start a cell");
+    out->attestation = rt_arena_str(arena, rt_cell_attestation(cell));
+    if (!is_strict_enough(run.policy, out->attestation, arena, err) ||
+        !send_run(cell, &run, kind, err))
+        return false;
+    rt_cell_feed(cell, run.stdin_data);
+    uint64_t started = rt_now_ns();
+    out->start_us = (started - began) / 1000;
+    progress p = { .run = &run, .out = out, .arena = arena };
+    p.deadline_ns = started + run.policy->wall_ms * 1000000ull;
+    out->artifacts = rt_arena_alloc(arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
+    bool ok = watch(&p, cell, err) &&
+              rt_cell_artifacts(cell, RT_ARTIFACTS_MAX, keep_artifact, &p, err) &&
+              conclude(&p, kind, err);
+    out->wall_us = (rt_now_ns() - began) / 1000;
+    rt_buf_done(&p.text[0]);
+    rt_buf_done(&p.text[1]);
+    return ok;
+}
+
+/* Run inside a cell like any other code: the parsers that judge code are as exposed as the code. */
+static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
+                     rt_error *err)
+{
+    const rt_language *known = rt_language_find(language);
+    rt_str checker_language, checker;
+    if (!known)
+        return rt_language_unknown(language, err);
+    runtimes_checker(rt_str_of(known->name), &checker_language, &checker);
+    rt_buf input RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_outcome outcome;
+    rt_json_begin(&w, &input);
+    rt_jw_object(&w);
+    rt_jw_kstr(&w, "source", code);
+    rt_jw_kstr(&w, "language", rt_str_of(known->name));
+    rt_jw_end(&w);
+    rt_run run = { .language = checker_language,
+                   .code = checker,
+                   .policy = rt_policy_preset(RT_STR("quick")),
+                   .input = rt_buf_str(&input),
+                   .has_input = true };
+    if (!self->execute(self, &run, arena, &outcome, err))
+        return false;
+    if (outcome.status != RT_STATUS_SUCCESS)
+        return rt_fail(err, RT_INTERNAL, "the code could not be checked: %.*s",
+                       (int)RT_MIN(outcome.error.message.len, (size_t)150), outcome.error.message.ptr);
+    *out = (rt_verdict){ .is_implemented = true,
+                         .is_safe = rt_str_eq_c(outcome.value, "[]"),
+                         .risks = outcome.value };
+    return true;
+}
+
+static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out, size_t max)
+{
+    static const char *const names[] = { "python", "javascript", "typescript", "bash" };
+    local *l = (local *)self;
+    size_t count = 0;
+    for (; count < RT_COUNT(names) && count < max; count++) {
+        rt_language *one = &out[count];
+        rt_error err = { 0 };
+        rt_str about;
+        rt_json doc;
+        *one = *rt_language_find(rt_str_of(names[count]));
+        one->is_available =
+            rt_sandbox_warm(l->sandbox, rt_str_of(runtimes_guest(rt_str_of(one->name))->zygote), arena,
+                            &about, &err) &&
+            rt_json_parse(about, arena, &doc, &err);
+        if (one->is_available)
+            one->version = rt_json_str(rt_json_get_c(doc, "version"));
+        else
+            one->detail = rt_arena_str(arena, rt_str_of(err.text));
+    }
+    return count;
+}
+
+static void close_local(rt_runtime *self)
+{
+    local *l = (local *)self;
+    rt_sandbox_close(l->sandbox);
+    free(l);
+}
+
+void rt_runtime_closep(rt_runtime **runtime)
+{
+    if (*runtime)
+        (*runtime)->close(*runtime);
+}
+
+/* ---- opening ---- */
+
+static rt_str real_path(const char *path, rt_arena *arena)
+{
+    char real[PATH_MAX];
+    return realpath(path, real) ? rt_arena_str(arena, rt_str_of(real)) : (rt_str){ "", 0 };
+}
+
+static rt_str first_of(rt_arena *arena, const char *given, const char *const *places)
+{
+    if (given)
+        return real_path(given, arena);
+    for (; *places; places++) {
+        rt_str found = real_path(*places, arena);
+        if (found.len > 0 && access(found.ptr, X_OK) == 0)
+            return found;
+    }
+    return (rt_str){ "", 0 };
+}
+
+void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guests, rt_str *python,
+                   rt_str *node)
+{
+    static const char *const pythons[] = { "/usr/bin/python3", "/usr/local/bin/python3", NULL };
+    char exe[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash)
+        *slash = '\0';
+    rt_str beside = rt_arena_printf(arena, "%s/guests", exe);
+    rt_str own_node = rt_arena_printf(arena, "%s/guests/node/node", exe);
+    const char *const nodes[] = { own_node.ptr, "/usr/bin/node", "/usr/local/bin/node", NULL };
+    *guests = real_path(config->guests_dir ? config->guests_dir : beside.ptr, arena);
+    *python = first_of(arena, config->python, pythons);
+    *node = first_of(arena, config->node, nodes);
+}
+
+bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_str guests, python, node;
+    rt_local_find(config, &arena, &guests, &python, &node);
+    if (guests.len == 0)
+        return rt_fail(err, RT_NOT_FOUND, "the guests are not beside the program; run 'make' again");
+    const char *py = python.len ? python.ptr : "/usr/bin/python3";
+    const char *const python_argv[] = { py, "-I", "-B", GUESTS_PLACE "/python/zygote.py", NULL };
+    const char *const data_argv[] = { py, "-I", "-B", GUESTS_PLACE "/python/zygote.py",
+                                      "numpy,pandas,matplotlib", NULL };
+    const char *const node_argv[] = { NODE_PLACE, "--single-threaded", "--v8-pool-size=0",
+                                      "--disable-sigusr1", "--expose-internals", "--no-warnings",
+                                      GUESTS_PLACE "/node/zygote.js", NULL };
+    const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
+    const rt_zygote_spec zygotes[] = { { "python", python_argv },
+                                       { "python-data", data_argv },
+                                       { "node", node_argv },
+                                       { "bash", shell_argv } };
+    const rt_root_entry root[] = { { guests.ptr, GUESTS_PLACE }, { node.ptr, NODE_PLACE } };
+    rt_sandbox_config sandbox = { .zygotes = zygotes,
+                                  .zygote_count = RT_COUNT(zygotes),
+                                  .root = root,
+                                  .root_count = node.len ? 2 : 1,
+                                  .max_cells = config->max_cells,
+                                  .pool_max = config->pool_max,
+                                  .is_cgroup_required = config->is_cgroup_required };
+    local *l = calloc(1, sizeof(*l));
+    if (!l)
+        rt_out_of_memory(sizeof(*l));
+    l->base = (rt_runtime){ .name = "local",
+                            .execute = execute,
+                            .validate = validate,
+                            .languages = list_languages,
+                            .close = close_local };
+    if (!rt_sandbox_open(&sandbox, &l->sandbox, err)) {
+        free(l);
+        return false;
+    }
+    *out = &l->base;
+    return true;
+}

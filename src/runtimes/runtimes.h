@@ -1,0 +1,200 @@
+/*
+ * runtimes.h - run code of some language under a policy, here or elsewhere.
+ *
+ * Promise: execute() answers for every run, whatever the code does: with its value, or with an
+ * error that names what went wrong in the user's own lines. It fails (returns false) only when the
+ * run could not be had at all.
+ *
+ *     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;
+ *     if (!rt_local_open(&config, &local, err))
+ *         return false;
+ *     rt_run run = { .language = RT_STR("python"), .code = RT_STR("return 6 * 7"),
+ *                    .policy = rt_policy_preset(RT_STR("default")) };
+ *     rt_outcome outcome;
+ *     if (local->execute(local, &run, &arena, &outcome, err))
+ *         rt_outcome_write(&outcome, &json);
+ *
+ * A runtime has exactly three operations: execute, validate, languages. Local cells are one; a
+ * remote service would be another; the placeholder answers "not implemented" in the right shape.
+ * What the code sees inside a cell is described in docs/languages.md.
+ */
+#ifndef RETORT_RUNTIMES_H
+#define RETORT_RUNTIMES_H
+
+#include "base/base.h"
+#include "sandbox/sandbox.h"
+
+/* ---- policy: what a run may use ---- */
+
+typedef enum rt_isolation {
+    RT_ISOLATION_STANDARD, /* namespaces, seccomp, no capabilities, a limit on memory by some means */
+    RT_ISOLATION_STRICT,   /* also: memory by cgroup, ids of its own, Landlock; else refuse */
+} rt_isolation;
+
+typedef struct rt_pair {
+    rt_str name, value;
+} rt_pair;
+
+typedef struct rt_policy {
+    uint64_t wall_ms, cpu_ms;
+    uint64_t memory_bytes, scratch_bytes;
+    uint64_t output_bytes; /* stdout and stderr together; also the largest answer */
+    uint64_t code_bytes;
+    uint64_t processes;
+    rt_file_access files;
+    const rt_str *read_paths;
+    size_t read_path_count;
+    bool has_import_list; /* false: any import */
+    const rt_str *imports;
+    size_t import_count;
+    const rt_pair *env;
+    size_t env_count;
+    bool is_exec_denied;
+    rt_isolation isolation;
+} rt_policy;
+
+/* A preset by name, or NULL. The first preset is "default". */
+const rt_policy *rt_policy_preset(rt_str name);
+const char *rt_policy_preset_name(size_t i); /* NULL past the last */
+const char *rt_policy_preset_about(size_t i);
+
+/* Sets one field from text, as a flag or a line of YAML gives it: "timeout", "5s". */
+bool rt_policy_set(rt_policy *policy, rt_str key, rt_str value, rt_arena *arena, rt_error *err);
+
+/* Reads a policy file (YAML); "extends" names the preset it starts from. */
+bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err);
+
+/* A request may tighten what the operator allows and never loosen it. */
+bool rt_policy_within(const rt_policy *policy, const rt_policy *ceiling, rt_error *err);
+
+void rt_policy_write(const rt_policy *policy, rt_json_writer *w);
+
+/* One row per field, for --help and for documents. */
+typedef struct rt_policy_key {
+    const char *key, *about;
+} rt_policy_key;
+const rt_policy_key *rt_policy_key_at(size_t i); /* NULL past the last */
+
+/* ---- a run ---- */
+
+typedef void (*rt_output_fn)(void *ctx, int stream, rt_str text);
+
+typedef struct rt_run {
+    rt_str language;
+    rt_str code;
+    rt_str name; /* of the file the code came from; empty: main.<ending> */
+    const rt_policy *policy;
+    rt_str input;          /* JSON text, or plain text */
+    bool has_input, is_input_text;
+    int input_fd;          /* instead of input, when has_input_fd: read from here to its end */
+    bool has_input_fd;
+    rt_str stdin_data;
+    rt_output_fn on_output; /* called as output comes; may be NULL */
+    void *output_ctx;
+} rt_run;
+
+typedef enum rt_status {
+    RT_STATUS_SUCCESS,
+    RT_STATUS_FAILED,
+    RT_STATUS_TIMEOUT,
+    RT_STATUS_MEMORY_ERROR,
+    RT_STATUS_CANCELLED,
+} rt_status;
+
+typedef struct rt_code_error {
+    rt_str type; /* SyntaxError RuntimeError TimeoutError MemoryError PermissionError ResourceLimitError */
+    rt_str name; /* the language's own: ValueError */
+    rt_str message;
+    rt_str stack;
+    rt_str limit; /* the policy key that was exceeded, if one was */
+    rt_str hint;  /* what to do */
+    int64_t line, column; /* 0: unknown */
+} rt_code_error;
+
+typedef struct rt_file {
+    rt_str name;
+    rt_str data; /* empty when it was over the budget; size tells */
+    uint64_t size;
+    bool is_cut;
+} rt_file;
+
+#define RT_DENIALS_MAX   16
+#define RT_ARTIFACTS_MAX 100
+
+typedef struct rt_outcome {
+    rt_str id;
+    rt_status status;
+    rt_str language, runtime;
+    bool has_value;
+    rt_str value;     /* JSON text */
+    bool is_parsed;   /* false: the value is stdout as plain text */
+    bool is_value_output; /* the value is what stdout said, so a terminal has seen it already */
+    rt_str out, err;  /* what was kept of stdout and stderr */
+    uint64_t out_bytes, err_bytes; /* how much there was */
+    bool has_error;
+    rt_code_error error;
+    int exit_code;
+    rt_denial denials[RT_DENIALS_MAX];
+    size_t denial_count;
+    uint64_t denials_seen;
+    rt_file *artifacts;
+    size_t artifact_count;
+    uint64_t wall_us, start_us, cpu_us, memory_peak_bytes;
+    rt_str attestation; /* JSON object */
+    rt_str detail;      /* JSON object with more fields to show, or empty */
+} rt_outcome;
+
+const char *rt_status_name(rt_status status);
+void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
+
+typedef struct rt_language {
+    const char *name;
+    const char *aliases; /* " js nodejs ": space on both sides of each */
+    const char *ending;
+    bool is_available;
+    rt_str version, detail;
+} rt_language;
+
+typedef struct rt_verdict {
+    bool is_implemented;
+    bool is_safe;
+    rt_str risks; /* JSON array of {line, kind, message} */
+} rt_verdict;
+
+/* ---- runtimes ---- */
+
+typedef struct rt_runtime rt_runtime;
+struct rt_runtime {
+    const char *name;
+    bool (*execute)(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_outcome *out, rt_error *err);
+    bool (*validate)(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
+                     rt_error *err);
+    size_t (*languages)(rt_runtime *self, rt_arena *arena, rt_language *out, size_t max);
+    void (*close)(rt_runtime *self);
+};
+
+void rt_runtime_closep(rt_runtime **runtime);
+
+typedef struct rt_local_config {
+    const char *guests_dir; /* NULL: beside the program */
+    const char *python, *node; /* NULL: found by themselves */
+    unsigned max_cells, pool_max;
+    bool is_cgroup_required;
+} rt_local_config;
+
+/* Cells on this machine. Call it before the program has a second thread. */
+bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *err);
+
+/* Where the local runtime would find its interpreters; for doctor. Empty: not found. */
+void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guests, rt_str *python,
+                   rt_str *node);
+
+/* Answers {"status":"not_implemented",…} to everything; for callers that are ready before we are. */
+rt_runtime *rt_placeholder_open(void);
+
+/* The language of a file by its ending, or of a name or alias; NULL when there is none. */
+const rt_language *rt_language_find(rt_str name);
+const rt_language *rt_language_of_file(rt_str path);
+bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * runtimes_internal.h - what the files of this room share.
+ */
+#ifndef RETORT_RUNTIMES_INTERNAL_H
+#define RETORT_RUNTIMES_INTERNAL_H
+
+#include "runtimes/runtimes.h"
+
+/* How a language runs in a cell: the zygote to fork, and what it needs. */
+typedef struct guest_kind {
+    const char *language;
+    const char *zygote;
+    /* Words in the code that ask for another zygote, one with these modules loaded already. */
+    const char *const *heavy_words;
+    const char *heavy_zygote;
+    bool is_data_limited; /* RLIMIT_DATA works: allocation fails in the user's own line */
+} guest_kind;
+
+const guest_kind *runtimes_guest(rt_str language);
+rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
+
+/* Makes what came out of a cell into an outcome (outcome.c). */
+bool runtimes_read_result(rt_outcome *out, rt_str frame, rt_arena *arena, rt_error *err);
+void runtimes_fail(rt_outcome *out, rt_status status, const char *type, const char *limit,
+                   rt_str message, rt_str hint);
+void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena);
+
+/* The code that checks code of a language, and the language it is itself written in (checker.c). */
+void runtimes_checker(rt_str language, rt_str *runs_in, rt_str *code);
+
+/* What a policy says to a guest. */
+void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
+                            bool is_input_fd);
+
+#endif
