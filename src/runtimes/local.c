@@ -207,9 +207,12 @@ static void take_denial(rt_outcome *out, const rt_denial *denial)
         out->denials[out->denial_count++] = *denial;
 }
 
-static void take_frame(progress *p, rt_str text)
+/* Without "keep" the answer is the last thing a guest says. */
+static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
 {
+    bool is_first = p->answer.len == 0;
     p->answer = rt_arena_str(p->arena, text);
+    return is_first ? rt_cell_finish(cell, err) : true;
 }
 
 static bool watch(progress *p, rt_cell *cell, rt_error *err)
@@ -230,7 +233,8 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
             take_output(p, cell, &event);
             break;
         case RT_CELL_FRAME:
-            take_frame(p, event.text);
+            if (!take_frame(p, cell, event.text, err))
+                return false;
             break;
         case RT_CELL_DENIED:
             take_denial(p->out, &event.denial);
@@ -291,7 +295,8 @@ static bool conclude_limits(progress *p)
     rt_outcome *out = p->out;
     bool is_killed = WIFSIGNALED(p->usage.wait_status);
     int signal = is_killed ? WTERMSIG(p->usage.wait_status) : 0;
-    bool has_failed = is_killed || WEXITSTATUS(p->usage.wait_status) != 0;
+    bool has_failed = is_killed || WEXITSTATUS(p->usage.wait_status) != 0 ||
+                      rt_str_find(p->answer, RT_STR("\"error\"")) >= 0;
     if (p->was_cancelled)
         runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "", RT_STR("the run was cancelled"),
                       (rt_str){ 0 });
@@ -319,11 +324,6 @@ static bool conclude_limits(progress *p)
     else
         return false;
     return true;
-}
-
-static bool is_signalled_child(const progress *p, int signal)
-{
-    return !WIFSIGNALED(p->usage.wait_status) && WEXITSTATUS(p->usage.wait_status) == 128 + signal;
 }
 
 static void conclude_exit(progress *p)
@@ -386,11 +386,11 @@ static bool conclude(progress *p, const guest_kind *kind, rt_error *err)
         if (!runtimes_read_result(out, p->answer, p->arena, err))
             return false;
         if (out->has_error && out->exit_code == 0)
-            out->exit_code = 1;
+            out->exit_code = out->error.status > 0 ? (int)out->error.status : 1;
     }
     if (!out->has_error)
         conclude_exit(p);
-    if (out->has_error && is_signalled_child(p, SIGXCPU))
+    if (out->has_error && out->error.status == 128 + SIGXCPU)
         runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
                       say(p->arena, "CPU time limit of %llums exceeded", p->run->policy->cpu_ms),
                       RT_STR("make the code faster, or allow more with --cpu"));
@@ -448,7 +448,7 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     p.deadline_ns = started + run.policy->wall_ms * 1000000ull;
     out->artifacts = rt_arena_alloc(arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
     bool ok = watch(&p, cell, err) &&
-              rt_cell_artifacts(cell, RT_ARTIFACTS_MAX, keep_artifact, &p, err) &&
+              rt_cell_artifacts(cell, keep_artifact, &p, err) &&
               conclude(&p, kind, err);
     out->wall_us = (rt_now_ns() - began) / 1000;
     rt_buf_done(&p.text[0]);

@@ -78,6 +78,7 @@ static void read_error(rt_outcome *out, rt_json frame, rt_arena *arena)
     e->stack = member(frame, "stack");
     rt_json_i64(rt_json_get_c(frame, "line"), &e->line);
     rt_json_i64(rt_json_get_c(frame, "column"), &e->column);
+    rt_json_i64(rt_json_get_c(frame, "status"), &e->status);
     e->hint = hint_for(frame, arena);
     if (rt_str_eq_c(e->type, "MemoryError")) {
         out->status = RT_STATUS_MEMORY_ERROR;

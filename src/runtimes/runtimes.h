@@ -109,6 +109,7 @@ typedef struct rt_code_error {
     rt_str limit; /* the policy key that was exceeded, if one was */
     rt_str hint;  /* what to do */
     int64_t line, column; /* 0: unknown */
+    int64_t status;       /* what the guest ends with because of it; 0: unknown */
 } rt_code_error;
 
 typedef struct rt_file {
@@ -118,8 +119,7 @@ typedef struct rt_file {
     bool is_cut;
 } rt_file;
 
-#define RT_DENIALS_MAX   16
-#define RT_ARTIFACTS_MAX 100
+#define RT_DENIALS_MAX 16
 
 typedef struct rt_outcome {
     rt_str id;

@@ -30,6 +30,13 @@ struct rt_cell {
     char chunk[CHUNK];
     rt_str feed;
     bool has_exit, was_exit_told, was_out_of_memory;
+    bool is_listing, is_listed; /* the files in out/ were asked for; have come */
+    struct {
+        char *name;
+        uint64_t size;
+        int fd;
+    } files[RT_ARTIFACTS_MAX];
+    size_t file_count;
     rt_cell_usage usage;
     rt_buf attestation;
 };
@@ -68,6 +75,10 @@ void rt_cell_close(rt_cell *cell)
                    &cell->out[1], &cell->link,    &cell->cancel };
     for (size_t i = 0; i < RT_COUNT(fds); i++)
         rt_closep(fds[i]);
+    for (size_t i = 0; i < cell->file_count; i++) {
+        rt_closep(&cell->files[i].fd);
+        free(cell->files[i].name);
+    }
     rt_buf_done(&cell->frame);
     rt_buf_done(&cell->attestation);
     free(cell);
@@ -145,6 +156,29 @@ void rt_cell_cancel(rt_cell *cell)
     (void)!write(cell->cancel, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
+static void ask_for_files(rt_cell *cell)
+{
+    uint32_t most = RT_ARTIFACTS_MAX;
+    link_head head = { .kind = LINK_LIST, .size = sizeof(most) };
+    char order[sizeof(head) + sizeof(most)];
+    memcpy(order, &head, sizeof(head));
+    memcpy(order + sizeof(head), &most, sizeof(most));
+    if (cell->is_listing)
+        return;
+    cell->is_listing = true;
+    cell->is_listed =
+        cell->link < 0 || jail_packet_send(cell->link, order, sizeof(order), NULL, 0) < 0;
+}
+
+bool rt_cell_finish(rt_cell *cell, rt_error *err)
+{
+    lease_message message = { .kind = LEASE_DONE };
+    ask_for_files(cell);
+    if (jail_packet_send(cell->lease, &message, sizeof(message), NULL, 0) < 0)
+        return rt_fail_errno(err, "ask what a cell has used");
+    return true;
+}
+
 /* ---- from the guest ---- */
 
 /* A whole frame, if one is there; what was given out before is dropped first. */
@@ -212,19 +246,42 @@ static ssize_t read_link(rt_cell *cell, void *body, size_t size, link_head *head
     return (ssize_t)RT_MIN(got, size);
 }
 
+static void keep_file(rt_cell *cell, const char *body, size_t size, int fd)
+{
+    if (cell->file_count >= RT_ARTIFACTS_MAX || size <= sizeof(uint64_t) || fd < 0) {
+        rt_closep(&fd);
+        return;
+    }
+    memcpy(&cell->files[cell->file_count].size, body, sizeof(uint64_t));
+    cell->files[cell->file_count].name = strndup(body + sizeof(uint64_t), size - sizeof(uint64_t));
+    cell->files[cell->file_count++].fd = fd;
+}
+
 static bool hear_link(rt_cell *cell, rt_cell_event *event)
 {
-    denial_note note;
+    char body[1024];
     link_head head;
     int fd;
-    ssize_t n = read_link(cell, &note, sizeof(note), &head, &fd);
-    rt_closep(&fd);
-    if (n < 0)
+    ssize_t n = read_link(cell, body, sizeof(body), &head, &fd);
+    if (n < 0) {
+        cell->is_listed |= cell->link < 0;
         return false;
+    }
+    if (head.kind == LINK_FILE) {
+        keep_file(cell, body, (size_t)n, fd);
+        return false;
+    }
+    rt_closep(&fd);
+    if (head.kind == LINK_LIST_END) {
+        cell->is_listed = true;
+        cell->usage.was_out_of_scratch = n == 1 && body[0];
+    }
     if (head.kind == LINK_MEMORY)
         cell->was_out_of_memory = true;
-    if (head.kind != LINK_DENIAL || n != (ssize_t)sizeof(note))
+    if (head.kind != LINK_DENIAL || n != (ssize_t)sizeof(denial_note))
         return false;
+    denial_note note;
+    memcpy(&note, body, sizeof(note));
     *event = (rt_cell_event){ .kind = RT_CELL_DENIED };
     sandbox_filter_explain(&note, &event->denial);
     return true;
@@ -388,34 +445,22 @@ bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err)
 
 /* ---- artifacts ---- */
 
-bool rt_cell_artifacts(rt_cell *cell, size_t max, rt_artifact_visit visit, void *ctx, rt_error *err)
+bool rt_cell_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt_error *err)
 {
-    uint32_t most = (uint32_t)RT_MIN(max, (size_t)1000);
-    link_head head = { .kind = LINK_LIST, .size = sizeof(most) };
-    char order[sizeof(head) + sizeof(most)];
-    bool ok = true;
-    memcpy(order, &head, sizeof(head));
-    memcpy(order + sizeof(head), &most, sizeof(most));
-    if (cell->link < 0 || jail_packet_send(cell->link, order, sizeof(order), NULL, 0) < 0)
-        return true; /* the cell is gone: so are its files */
-    for (;;) {
-        char body[1024];
-        int fd;
+    rt_cell_event ignored;
+    ask_for_files(cell);
+    while (!cell->is_listed) {
         struct pollfd polled = { .fd = cell->link, .events = POLLIN };
         if (poll(&polled, 1, LINK_MS) <= 0)
             return rt_fail(err, RT_TIMEOUT, "the cell does not list its files");
-        ssize_t n = read_link(cell, body, sizeof(body), &head, &fd);
-        if (cell->link < 0 || (n >= 0 && head.kind == LINK_LIST_END)) {
-            if (cell->link >= 0 && n == 1)
-                cell->usage.was_out_of_scratch = body[0];
-            return ok;
-        }
-        if (ok && n > (ssize_t)sizeof(uint64_t) && head.kind == LINK_FILE && fd >= 0) {
-            rt_artifact file = { .fd = fd,
-                                 .name = { body + sizeof(uint64_t), (size_t)n - sizeof(uint64_t) } };
-            memcpy(&file.size, body, sizeof(file.size));
-            ok = visit(ctx, &file, err);
-        }
-        rt_closep(&fd);
+        hear_link(cell, &ignored);
     }
+    for (size_t i = 0; i < cell->file_count; i++) {
+        rt_artifact file = { .name = rt_str_of(cell->files[i].name),
+                             .size = cell->files[i].size,
+                             .fd = cell->files[i].fd };
+        if (!visit(ctx, &file, err))
+            return false;
+    }
+    return true;
 }

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void close_fds(int *fds, size_t count)
@@ -69,7 +70,7 @@ static void bury_init(warden *w, source *s)
     warden_pump(w);
 }
 
-static void tell_exit(cell *c, const warden *w, const siginfo_t *info, const struct rusage *used)
+static void tell_exit(cell *c, const warden *w, int wait_status, uint64_t cpu_us, uint64_t rss_bytes)
 {
     lease_message message = { .kind = LEASE_EXIT };
     cgroup_counts now = { 0 };
@@ -77,14 +78,30 @@ static void tell_exit(cell *c, const warden *w, const siginfo_t *info, const str
     if (has_cgroup)
         sandbox_cgroup_read(&w->setup->slots[c->slot], &now);
     message.usage = (rt_cell_usage){
-        .wait_status = info->si_code == CLD_EXITED ? info->si_status << 8 : info->si_status,
-        .cpu_us = (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000u +
-                  (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec),
-        .memory_peak_bytes = has_cgroup ? now.peak_bytes : (uint64_t)used->ru_maxrss * 1024u,
+        .wait_status = wait_status,
+        .cpu_us = cpu_us,
+        .memory_peak_bytes = has_cgroup ? now.peak_bytes : rss_bytes,
         .was_out_of_memory = now.oom_kills > c->before.oom_kills,
         .was_out_of_processes = now.pids_refused > c->before.pids_refused,
     };
     jail_packet_send(c->lease.fd, &message, sizeof(message), NULL, 0);
+}
+
+static uint64_t micros(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_usec;
+}
+
+/* What a guest that still exists has used: the kernel's word, not its own. */
+static void tell_finished(cell *c, const warden *w)
+{
+    clockid_t clock;
+    struct timespec cpu = { 0 };
+    uint64_t resident = 0;
+    if (clock_getcpuclockid(c->main_pid, &clock) == 0)
+        clock_gettime(clock, &cpu);
+    c->is_finished = true;
+    tell_exit(c, w, 0, (uint64_t)cpu.tv_sec * 1000000u + (uint64_t)cpu.tv_nsec / 1000u, resident);
 }
 
 static void bury_main(warden *w, source *s)
@@ -96,8 +113,9 @@ static void bury_main(warden *w, source *s)
         return;
     warden_forget(w, s);
     c->main_pid = 0;
-    if (c->lease.fd >= 0)
-        tell_exit(c, w, &info, &used);
+    if (c->lease.fd >= 0 && !c->is_finished)
+        tell_exit(c, w, info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status,
+                  micros(used.ru_utime) + micros(used.ru_stime), (uint64_t)used.ru_maxrss * 1024u);
     if (c->state == CELL_READY)
         c->shape->target = 0; /* it died waiting: no use in making more before somebody asks why */
     if (c->state != CELL_LEASED) /* nobody will look at what it left */
@@ -179,7 +197,7 @@ bool warden_cell_make(warden *w, shape *s)
     c->shape = s;
     c->porch = porch[0];
     c->is_bearing = true;
-    c->is_mounted = false;
+    c->is_mounted = c->is_finished = false;
     c->error = (rt_error){ 0 };
     warden_watch(w, &c->link, link[0], hear_link, c);
     birth_order order = { .serial = c->slot,
@@ -281,6 +299,8 @@ static void hear_lease(warden *w, source *s)
     if (n <= 0) {
         warden_forget(w, s); /* the daemon let go */
         warden_cell_end(w, c);
+    } else if (message.kind == LEASE_DONE && c->main_pid && !c->is_finished) {
+        tell_finished(c, w);
     } else if (message.kind == LEASE_KILL && c->init_pid) {
         syscall(SYS_pidfd_send_signal, c->init_death.fd, SIGKILL, NULL, 0);
     }

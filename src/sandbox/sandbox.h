@@ -100,6 +100,11 @@ bool rt_cell_send(rt_cell *cell, rt_str json, const int *fds, size_t fd_count, r
 /* What the code reads on stdin; written as rt_cell_next() goes, then closed. Borrowed until then. */
 void rt_cell_feed(rt_cell *cell, rt_str data);
 bool rt_cell_kill(rt_cell *cell, rt_error *err); /* everything in it; RT_CELL_EXIT follows */
+/*
+ * The guest has given its last answer: RT_CELL_EXIT follows at once, with what was used until now,
+ * instead of after the process is taken down. Closing the cell does that behind our back.
+ */
+bool rt_cell_finish(rt_cell *cell, rt_error *err);
 void rt_cell_cancel(rt_cell *cell);              /* from any thread: rt_cell_next says CANCELLED */
 
 typedef enum rt_cell_event_kind {
@@ -147,8 +152,10 @@ typedef struct rt_artifact {
 
 typedef bool (*rt_artifact_visit)(void *ctx, const rt_artifact *artifact, rt_error *err);
 
-/* Visits what is in out/ now, in the order of names; at most `max` files. */
-bool rt_cell_artifacts(rt_cell *cell, size_t max, rt_artifact_visit visit, void *ctx, rt_error *err);
+#define RT_ARTIFACTS_MAX 100
+
+/* Visits what is in out/ when the guest ended, in the order of names; at most RT_ARTIFACTS_MAX. */
+bool rt_cell_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt_error *err);
 
 /* One line of `retort doctor`: a layer, whether this host has it, and what to do if not. */
 typedef struct rt_layer {

@@ -151,7 +151,14 @@ typedef struct warden_request {
 } warden_request;
 
 /* On a lease. The daemon's end closing means: the cell is over. */
-typedef enum lease_kind { LEASE_GRANT, LEASE_FAIL, LEASE_EXIT, LEASE_WARM, LEASE_KILL } lease_kind;
+typedef enum lease_kind {
+    LEASE_GRANT,
+    LEASE_FAIL,
+    LEASE_EXIT, /* the guest ended, or was done: what it used */
+    LEASE_WARM,
+    LEASE_KILL, /* daemon: end everything in the cell */
+    LEASE_DONE, /* daemon: it has answered; what did it use? */
+} lease_kind;
 
 typedef struct lease_message {
     uint32_t kind;

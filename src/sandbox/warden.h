@@ -83,6 +83,7 @@ typedef struct cell {
     int daemon_fds[GRANT_FDS];   /* the daemon's ends, until they are granted */
     int guest_fds[JAIL_ORDER_FDS_MAX];
     bool is_mounted;
+    bool is_finished; /* what it used has been told */
     cgroup_counts before;
     rt_error error;
 } cell;

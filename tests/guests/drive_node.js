@@ -6,4 +6,4 @@ const [sources, addon, control] = process.argv.slice(2);
 const { Guest, openStreams } = require(`${sources}/guest.js`);
 
 openStreams();
-new Guest(Number(control), require(addon)).serve();
+new Guest(Number(control), require(addon)).attach().serve();

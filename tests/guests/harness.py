@@ -16,11 +16,12 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("RETORT_BUILD", ROOT / "build")).resolve()
 NODE_FLAGS = ["--single-threaded", "--v8-pool-size=0", "--expose-internals", "--no-warnings",
-              "--disable-sigusr1", "--no-experimental-global-navigator"]
+              "--disable-sigusr1", "--no-flush-bytecode"]
 Ended = collections.namedtuple("Ended", "status stdout stderr")
 
 
@@ -99,6 +100,13 @@ class Guest:
 
     def stdout_so_far(self):
         return self.texts[0].decode()
+
+    def waits_for_stdout(self, text, seconds=5):
+        """Whether the output becomes exactly this; a thread collects it, a little behind."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.stdout_so_far() != text:
+            time.sleep(0.005)
+        return self.stdout_so_far() == text
 
     def finish(self, stdin=None):
         if stdin is not None:

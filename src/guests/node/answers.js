@@ -2,8 +2,8 @@
 /*
  * answers.js - turns a JavaScript value into JSON text.
  *
- * As JSON.stringify() has it: undefined, functions and symbols are dropped (null in arrays), NaN and
- * Infinity are null, a Date is ISO 8601 text, a RegExp is {}. Beyond that:
+ * As JSON.stringify() has it: undefined, functions and symbols are dropped (null in arrays), NaN
+ * and Infinity are null, a Date is ISO 8601 text, a RegExp is {}. Beyond that:
  *
  *     BigInt                       a number with all its digits
  *     Map                          an object; a key that is no text becomes its text
@@ -31,7 +31,8 @@ function replace(key, value) {
   if (typeof own !== 'object' || own === null) return value;
   if (isMap(own)) return Object.fromEntries(Array.from(own, ([k, v]) => [keyText(k), v]));
   if (isSet(own)) return Array.from(own);
-  if (isUint8Array(own)) return { base64: Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64') };
+  if (isUint8Array(own))
+    return { base64: Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString('base64') };
   if (isAnyArrayBuffer(own)) return { base64: Buffer.from(own).toString('base64') };
   if (isTypedArray(own)) return Array.from(own);
   if (isNativeError(own) && value === own) return { name: own.name, message: own.message, ...own };

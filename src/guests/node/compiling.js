@@ -13,8 +13,8 @@
  *     a session        declarations at top level become properties of globalThis, so that the
  *                      next run sees them; nothing is constant there, as in a notebook
  *
- * Node carries a parser, acorn, for its own REPL; we use that one. What acorn does not know yet goes
- * to V8 as it is.
+ * Node carries a parser, acorn, for its own REPL; we use that one. What acorn does not know yet
+ * goes to V8 as it is.
  */
 'use strict';
 
@@ -82,11 +82,21 @@ function isObjectLiteral(code) {
 
 function namesIn(pattern, names = []) {
   switch (pattern?.type) {
-    case 'Identifier': names.push(pattern.name); break;
-    case 'ObjectPattern': pattern.properties.forEach((p) => namesIn(p.value ?? p.argument, names)); break;
-    case 'ArrayPattern': pattern.elements.forEach((p) => namesIn(p, names)); break;
-    case 'AssignmentPattern': namesIn(pattern.left, names); break;
-    case 'RestElement': namesIn(pattern.argument, names); break;
+    case 'Identifier':
+      names.push(pattern.name);
+      break;
+    case 'ObjectPattern':
+      pattern.properties.forEach((p) => namesIn(p.value ?? p.argument, names));
+      break;
+    case 'ArrayPattern':
+      pattern.elements.forEach((p) => namesIn(p, names));
+      break;
+    case 'AssignmentPattern':
+      namesIn(pattern.left, names);
+      break;
+    case 'RestElement':
+      namesIn(pattern.argument, names);
+      break;
   }
   return names;
 }
@@ -133,7 +143,9 @@ class Edits {
 }
 
 function importCall(node) {
-  const attributes = (node.attributes ?? []).map((a) => `${a.key.raw ?? a.key.name}: ${a.value.raw}`);
+  const attributes = (node.attributes ?? []).map(
+    (a) => `${a.key.raw ?? a.key.name}: ${a.value.raw}`,
+  );
   const options = attributes.length ? `, { with: { ${attributes.join(', ')} } }` : '';
   return `await import(${node.source.raw}${options})`;
 }
@@ -149,8 +161,12 @@ function rewriteImport(edits, node, keep) {
   const parts = [];
   if (whole) parts.push(`${whole} = ${importCall(node)}`);
   if (names.length) parts.push(`{ ${names.join(', ')} } = ${whole ?? importCall(node)}`);
-  const text = parts.length === 0 ? importCall(node)
-    : keep ? `(${parts.join(', ')})` : `const ${parts.join(', ')}`;
+  const text =
+    parts.length === 0
+      ? importCall(node)
+      : keep
+        ? `(${parts.join(', ')})`
+        : `const ${parts.join(', ')}`;
   edits.replace(node.start, node.end, `;${text};`);
 }
 
@@ -170,7 +186,9 @@ function rewriteExport(edits, node) {
     edits.replace(node.start, node.declaration.start, ' '.repeat('export '.length));
     return;
   }
-  const chosen = (node.specifiers ?? []).find((s) => (s.exported.name ?? s.exported.value) === 'default');
+  const chosen = (node.specifiers ?? []).find(
+    (s) => (s.exported.name ?? s.exported.value) === 'default',
+  );
   const text = node.source ? importCall(node) : chosen ? `${ANSWER} = ${chosen.local.name}` : '';
   edits.replace(node.start, node.end, `;${text};`);
 }
@@ -192,8 +210,11 @@ function globalise(edits, node, hoisted) {
 }
 
 function rewriteMeta(edits, tree, folder, filename) {
-  const meta = JSON.stringify({ dirname: folder, filename: `${folder}/${filename}`,
-                                url: `file://${folder}/${filename}` });
+  const meta = JSON.stringify({
+    dirname: folder,
+    filename: `${folder}/${filename}`,
+    url: `file://${folder}/${filename}`,
+  });
   walk.simple(tree, {
     MetaProperty(node) {
       if (node.meta.name === 'import') edits.replace(node.start, node.end, `(${meta})`);
@@ -210,8 +231,7 @@ const asExpression = (code) => ({ code, open: (names) => `(async (${names}) => (
 function bodyOf(code, tree, { keep, folder, filename }) {
   if (code.startsWith('#!')) code = `//${code.slice(2)}`;
   const statements = (tree?.body ?? []).filter((node) => node.type !== 'EmptyStatement');
-  if (isObjectLiteral(code))
-    return asExpression(code.replace(/;\s*$/, ''));
+  if (isObjectLiteral(code)) return asExpression(code.replace(/;\s*$/, ''));
   if (statements.length === 1 && statements[0].type === 'ExpressionStatement') {
     const [{ start, end }] = statements;
     const semicolon = code[end - 1] === ';' ? 1 : 0;
@@ -225,14 +245,24 @@ function bodyOf(code, tree, { keep, folder, filename }) {
     if (node.type === 'ImportDeclaration') rewriteImport(edits, node, keep);
     else if (node.type === 'ExportDefaultDeclaration') rewriteDefault(edits, node);
     else if (/^Export(Named|All)Declaration$/.test(node.type)) rewriteExport(edits, node);
-    if (keep) globalise(edits, node.type === 'ExportNamedDeclaration' ? node.declaration ?? node : node, hoisted);
+    if (keep)
+      globalise(
+        edits,
+        node.type === 'ExportNamedDeclaration' ? (node.declaration ?? node) : node,
+        hoisted,
+      );
   }
   const isModule = tree?.sourceType === 'module';
   if (isModule) rewriteMeta(edits, tree, folder, filename);
-  const head = (isModule && !keep ? '"use strict"; ' : '') + (isModule ? `let ${ANSWER}; ` : '') +
-               hoisted.join(' ');
-  return { code: edits.apply(), open: (names) => `(async function (${names}) { ${head}`,
-           close: isModule ? `\nreturn ${ANSWER}; })` : '\n})' };
+  const head =
+    (isModule && !keep ? '"use strict"; ' : '') +
+    (isModule ? `let ${ANSWER}; ` : '') +
+    hoisted.join(' ');
+  return {
+    code: edits.apply(),
+    open: (names) => `(async function (${names}) { ${head}`,
+    close: isModule ? `\nreturn ${ANSWER}; })` : '\n})',
+  };
 }
 
 function isEmpty(tree, at) {
@@ -272,7 +302,10 @@ function stripScript(source) {
   const stripped = strip(wrapped, 'strip', TYPED_OPEN.length);
   if (stripped !== null)
     return { code: stripped.slice(TYPED_OPEN.length, stripped.lastIndexOf('}')) };
-  const { text, locate } = takeMap(strip(wrapped, 'transform', TYPED_OPEN.length), TYPED_OPEN.length);
+  const { text, locate } = takeMap(
+    strip(wrapped, 'transform', TYPED_OPEN.length),
+    TYPED_OPEN.length,
+  );
   return { code: text.slice(text.indexOf('{') + 1, text.lastIndexOf('}')), locate };
 }
 
@@ -295,7 +328,12 @@ function stripMixed(source) {
   const js = imports.map(({ at, text }) => ({ at, text: stripModule(text).code }));
   if (locate || code.length < source.length)
     return { code: js.map(({ text }) => text.replace(/\n/g, ' ')).join(' ') + code, locate };
-  return { code: js.reduce((all, { at, text }) => all.slice(0, at) + text + all.slice(at + text.length), code) };
+  return {
+    code: js.reduce(
+      (all, { at, text }) => all.slice(0, at) + text + all.slice(at + text.length),
+      code,
+    ),
+  };
 }
 
 function stripTypes(source) {
@@ -316,7 +354,8 @@ function placeInStack(stack, prefix) {
   const line = Number(/:(\d+)$/.exec(lines[0])?.[1]);
   const caret = lines.slice(1, 6).find((text) => /^\s*\^+\s*$/.test(text));
   if (!line) return {};
-  const column = caret === undefined ? undefined : caret.indexOf('^') + 1 - (line === 1 ? prefix : 0);
+  const column =
+    caret === undefined ? undefined : caret.indexOf('^') + 1 - (line === 1 ? prefix : 0);
   return { line, column: column > 0 ? column : undefined };
 }
 
@@ -324,7 +363,8 @@ function placeInStack(stack, prefix) {
 function strayEnd(code, seen) {
   const lines = code.split('\n');
   const isEnd = !seen?.loc || seen.pos >= code.trimEnd().length;
-  return isEnd ? new CompileError('Unexpected end of input', lines.length, lines.at(-1).length + 1)
+  return isEnd
+    ? new CompileError('Unexpected end of input', lines.length, lines.at(-1).length + 1)
     : new CompileError(`Unexpected token '${code[seen.pos]}'`, seen.loc.line, seen.loc.column + 1);
 }
 
@@ -358,12 +398,22 @@ function compile(source, { language, filename, folder, keep, values, check }) {
     throw syntaxError(error, code, open.length, { seen, locate: typed.locate });
   }
   const run = script.runInThisContext();
-  return { call: () => run.apply(globalThis, names.map((name) => values[name])), locate: typed.locate };
+  return {
+    call: () =>
+      run.apply(
+        globalThis,
+        names.map((name) => values[name]),
+      ),
+    locate: typed.locate,
+  };
 }
 
 /** Whether `name` can be a parameter: an identifier that is not reserved. */
 function isVariable(name) {
-  if (!IDENTIFIER.test(name) || /^(arguments|eval|await|yield|let|static|async|undefined|NaN|Infinity)$/.test(name))
+  if (
+    !IDENTIFIER.test(name) ||
+    /^(arguments|eval|await|yield|let|static|async|undefined|NaN|Infinity)$/.test(name)
+  )
     return false;
   try {
     acorn.parse(`var ${name}`, { ecmaVersion: 'latest' });

@@ -3,8 +3,8 @@
  * faults.js - turns whatever was thrown into the error that PROTOCOL.md describes.
  *
  * The stack keeps the user's frames and those of packages; the guest's and Node's internals go. The
- * line is that of the first frame in the user's own code. User code owns the thrown value (it may be
- * null, a Proxy, an error with throwing getters): nothing here trusts it, and nothing here throws.
+ * line is that of the first frame in the user's own code. User code owns the thrown value (it may
+ * be null, a Proxy, an error with throwing getters): nothing here trusts it, and nothing throws.
  */
 'use strict';
 
@@ -26,7 +26,8 @@ function attempt(get, otherwise) {
 function cut(text) {
   if (text.length <= TEXT_MAX) return text;
   const half = TEXT_MAX / 2;
-  return `${text.slice(0, half)}\n... ${text.length - 2 * half} characters left out ...\n${text.slice(-half)}`;
+  const gap = `\n... ${text.length - 2 * half} characters left out ...\n`;
+  return text.slice(0, half) + gap + text.slice(-half);
 }
 
 function hideHome(text) {
@@ -50,8 +51,9 @@ function cleanStack(stack, scripts) {
       if (!text.includes(__dirname) && !/^\s+at .*node:internal/.test(text)) lines.push(text);
       continue;
     }
-    const [, head, file, line, column, tail] = frame; // an error at the wrapper has a column below 1
-    if (file.startsWith('node:internal') || file.startsWith('node:vm') || file.includes(__dirname)) continue;
+    const [, head, file, line, column, tail] = frame; // at the wrapper a column is below 1
+    if (file.startsWith('node:internal') || file.startsWith('node:vm') || file.includes(__dirname))
+      continue;
     let at = { line: Number(line), column: Math.max(1, Number(column)) };
     if (scripts.has(file)) {
       at = scripts.get(file)?.(at.line, at.column) ?? at;
@@ -74,32 +76,51 @@ function typeOf(thrown, message) {
 function causesOf(thrown, scripts, depth) {
   const inner = [];
   if (attempt(() => 'cause' in thrown, false)) inner.push(['cause', attempt(() => thrown.cause)]);
-  for (const one of attempt(() => Array.from(thrown.errors ?? []).slice(0, 10), [])) inner.push(['errors', one]);
-  return depth > 4 ? '' : inner.map(([label, one]) => {
-    const text = isError(one)
-      ? cleanStack(String(attempt(() => one.stack, one)), scripts).stack + causesOf(one, scripts, depth + 1)
-      : attempt(() => util.inspect(one), '');
-    return `\n[${label}]: ${text}`;
-  }).join('');
+  for (const one of attempt(() => Array.from(thrown.errors ?? []).slice(0, 10), []))
+    inner.push(['errors', one]);
+  return depth > 4
+    ? ''
+    : inner
+        .map(([label, one]) => {
+          const text = isError(one)
+            ? cleanStack(String(attempt(() => one.stack, one)), scripts).stack +
+              causesOf(one, scripts, depth + 1)
+            : attempt(() => util.inspect(one), '');
+          return `\n[${label}]: ${text}`;
+        })
+        .join('');
 }
 
 function describeThrown(thrown) {
-  const message = typeof thrown === 'string' ? thrown : attempt(() => util.inspect(thrown), 'a thrown value');
+  const message =
+    typeof thrown === 'string' ? thrown : attempt(() => util.inspect(thrown), 'a thrown value');
   const kind = thrown === null ? 'null' : typeof thrown;
-  return { type: 'RuntimeError', name: attempt(() => thrown.constructor.name, kind) || kind, message: cut(message) };
+  return {
+    type: 'RuntimeError',
+    name: attempt(() => thrown.constructor.name, kind) || kind,
+    message: cut(message),
+  };
 }
 
 function describeSyntax(error) {
-  return { type: 'SyntaxError', name: 'SyntaxError', message: cut(error.message), line: error.line,
-           column: error.column };
+  return {
+    type: 'SyntaxError',
+    name: 'SyntaxError',
+    message: cut(error.message),
+    line: error.line,
+    column: error.column,
+  };
 }
 
 function describe(thrown, scripts) {
   if (thrown instanceof CompileError) return describeSyntax(thrown);
   if (!isError(thrown)) return describeThrown(thrown);
   const message = String(attempt(() => `${thrown.message}`, ''));
-  const error = { type: typeOf(thrown, message), name: attempt(() => `${thrown.name}`, 'Error'),
-                  message: cut(message) };
+  const error = {
+    type: typeOf(thrown, message),
+    name: attempt(() => `${thrown.name}`, 'Error'),
+    message: cut(message),
+  };
   const { stack, place } = cleanStack(String(attempt(() => `${thrown.stack}`, '')), scripts);
   Object.assign(error, place, { stack: cut(stack + causesOf(thrown, scripts, 0)) });
   const errno = attempt(() => thrown.errno);
@@ -107,8 +128,8 @@ function describe(thrown, scripts) {
   const path = attempt(() => thrown.path);
   if (typeof path === 'string') error.path = cut(path);
   const refused = attempt(() => thrown.retortModule);
-  if (typeof refused === 'string') Object.assign(error, { type: 'PermissionError', module: refused },
-    thrown.retortPlace);
+  if (typeof refused === 'string')
+    Object.assign(error, { type: 'PermissionError', module: refused }, thrown.retortPlace);
   return error;
 }
 

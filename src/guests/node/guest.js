@@ -5,13 +5,13 @@
  *     new Guest(control, port).attach().serve();
  *
  * A run ends, as in Node, when its promise has settled and the event loop has nothing left to do;
- * its 'exit' handlers run, then the answer is sent. With "keep" it ends when the promise settles, and
- * the next frame is awaited with all state in place.
+ * its 'exit' handlers run, then the answer is sent. With "keep" it ends when the promise settles,
+ * and the next frame is awaited with all state in place.
  *
  * Output is written synchronously: nothing is lost when the process ends, and print order is true.
  *
- * What must stay true: whatever user code does short of killing the process, each order gets its one
- * frame or an exit status.
+ * What must stay true: whatever user code does short of killing the process, each order gets its
+ * one frame or an exit status.
  */
 'use strict';
 
@@ -29,7 +29,12 @@ const later = setImmediate;
 
 const FRAME_MAX = 64 << 20;
 const ENV_INPUT_MAX = 100 * 1024; // beyond it one variable no longer fits exec()
-const BASE_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/work', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+const BASE_ENV = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME: '/work',
+  TMPDIR: '/tmp',
+  LANG: 'C.UTF-8',
+};
 const LIMITS = ['cpu_seconds', 'data_bytes', 'file_bytes', 'processes', 'descriptors'];
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
@@ -46,7 +51,7 @@ function writeAll(fd, data) {
   }
 }
 
-/** A process.stdout that holds no handle: only a descriptor number, which a fork may give a new meaning. */
+/** A process.stdout without a handle: a descriptor number, which a fork may give a new meaning. */
 class Output extends Writable {
   constructor(fd) {
     super({ decodeStrings: true });
@@ -67,7 +72,12 @@ class Output extends Writable {
 function openStreams() {
   const streams = { stdout: new Output(1), stderr: new Output(2) };
   for (const [name, stream] of Object.entries(streams))
-    Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true, writable: true });
+    Object.defineProperty(process, name, {
+      value: stream,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
   return streams;
 }
 
@@ -153,7 +163,9 @@ class Guest {
 
   /** In a session every run's source map stays known, so a second main.js gets a number. */
   filename(name, keep) {
-    const count = [...this.scripts.keys()].filter((f) => f === name || f.startsWith(`${name}[`)).length;
+    const count = [...this.scripts.keys()].filter(
+      (f) => f === name || f.startsWith(`${name}[`),
+    ).length;
     return keep && count ? `${name}[${count + 1}]` : name;
   }
 
@@ -162,12 +174,18 @@ class Guest {
     const path = `${this.folder}/${filename}`;
     const require = createRequire(path);
     const module = new Module(path);
-    const variables = { require: guard ? guard.wrap(require) : require, module, exports: module.exports,
-                        __filename: path, __dirname: this.folder };
+    const variables = {
+      require: guard ? guard.wrap(require) : require,
+      module,
+      exports: module.exports,
+      __filename: path,
+      __dirname: this.folder,
+    };
     if (value !== undefined || !this.globals.has('input'))
       Object.assign(variables, { input: value ?? null, inputs: value === undefined ? {} : value });
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      for (const key of Object.keys(value)) if (!(key in variables) && isVariable(key)) variables[key] = value[key];
+      for (const key of Object.keys(value))
+        if (!(key in variables) && isVariable(key)) variables[key] = value[key];
     return keep ? this.shareVariables(variables) : variables;
   }
 
@@ -197,7 +215,8 @@ class Guest {
     if (failed)
       run.reply = stringify({ op: 'error', id: run.id, ...describe(outcome.error, this.scripts) });
     else
-      run.reply = `{"op":"result","id":${stringify(run.id)}` +
+      run.reply =
+        `{"op":"result","id":${stringify(run.id)}` +
         (outcome.json === undefined ? '}' : `,"value":${outcome.json}}`);
     if (run.keep) later(() => this.next());
     else if (failed) this.fail();
@@ -225,24 +244,31 @@ class Guest {
     const { run } = this;
     if (run.reply === null)
       this.settle(run, { error: new Error('the code awaits something that will never happen') });
-    else if (run.keep)
-      return;
+    else if (run.keep) return;
     process.removeListener('exit', this.finish);
     process.on('exit', this.finish);
   }
 
   finish(status) {
     if (this.isExiting || this.run.keep) return;
+    const own = Number(process.exitCode ?? status ?? 0) & 0xff;
+    if (own !== 0) this.run.reply = `${this.run.reply.slice(0, -1)},"status":${own}}`;
     this.send();
-    this.port.exit(Number(process.exitCode ?? status ?? 0) & 0xff);
+    this.port.exit(own);
   }
 
   send() {
     let text = this.run.reply;
     if (Buffer.byteLength(text) > FRAME_MAX)
-      text = stringify({ op: 'error', id: this.run.id, type: 'RuntimeError', name: 'RangeError',
-                         message: `the answer has ${text.length} bytes and at most ${FRAME_MAX} fit; ` +
-                                  'write it to a file in out/' });
+      text = stringify({
+        op: 'error',
+        id: this.run.id,
+        type: 'RuntimeError',
+        name: 'RangeError',
+        message:
+          `the answer has ${text.length} bytes and at most ${FRAME_MAX} fit; ` +
+          'write it to a file in out/',
+      });
     this.port.send(this.control, text);
   }
 
@@ -276,7 +302,11 @@ function inputOf(order, fds) {
 function readWhole(fd) {
   const data = Buffer.alloc(fs.fstatSync(fd).size);
   let done = 0;
-  for (let n; done < data.length && (n = fs.readSync(fd, data, done, data.length - done, done)) > 0;) done += n;
+  for (
+    let n;
+    done < data.length && (n = fs.readSync(fd, data, done, data.length - done, done)) > 0;
+  )
+    done += n;
   return data.toString('utf8', 0, done);
 }
 

@@ -2,8 +2,8 @@
 /*
  * imports.js - allowed_imports: which modules the user's code may load.
  *
- * A guard rail, not a wall: it tells a model early, and with the line, that its plan does not fit the
- * policy. The wall is the cell. Files beside the script (./x.js) are always allowed.
+ * A guard rail, not a wall: it tells a model early, and with the line, that its plan does not fit
+ * the policy. The wall is the cell. Files beside the script (./x.js) are always allowed.
  */
 'use strict';
 
@@ -14,13 +14,17 @@ class Guard {
 
   allows(name) {
     const plain = name.replace(/^node:/, '');
-    return /^\.{0,2}\//.test(plain) ||
-      this.allowed.some((one) => plain === one || plain.startsWith(`${one}/`));
+    return (
+      /^\.{0,2}\//.test(plain) ||
+      this.allowed.some((one) => plain === one || plain.startsWith(`${one}/`))
+    );
   }
 
   refusal(name, place) {
-    const error = new Error(`import of '${name}' is not allowed by this policy; allowed: ` +
-      `${this.allowed.join(', ') || 'none'}; add it with allowed_imports`);
+    const error = new Error(
+      `import of '${name}' is not allowed by this policy; allowed: ` +
+        `${this.allowed.join(', ') || 'none'}; add it with allowed_imports`,
+    );
     error.name = 'ImportError';
     return Object.assign(error, { retortModule: name, retortPlace: place });
   }

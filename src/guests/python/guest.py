@@ -187,7 +187,8 @@ class Guest:
     def _execute(self, script, keep):
         scope = self.module.__dict__
         before = scope.get("result", _NOTHING)
-        scope[compiling.STAR] = lambda index: exec(script.stars[index], scope)
+        if script.stars:
+            scope[compiling.STAR] = lambda index: exec(script.stars[index], scope)
         try:
             returned = eval(script.code, scope)
             if script.is_async:
@@ -239,6 +240,7 @@ class Guest:
             if "op" in reply:
                 self._send(reply)
         finally:
+            os.sched_yield()  # whoever got the answer goes first: giving back memory takes long
             os._exit(status)
 
     @staticmethod

@@ -3,9 +3,10 @@
 
     python3 -I -B zygote.py [module,module...]
 
-Started by the warden with its orders on descriptor 3, in the prepared root and without network. It
-imports what user code is likely to want, so that a cell finds it loaded, and whatever of the modules
-on the command line is installed. It runs no user code and opens nothing that a cell should not have.
+Started by the warden with its orders on descriptor 3, in the prepared root and without network.
+It imports what user code is likely to want, so that a cell finds it loaded, and whatever of the
+modules on the command line is installed. It runs no user code and opens nothing that a cell should
+not have.
 """
 
 import gc

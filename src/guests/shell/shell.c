@@ -191,7 +191,7 @@ static bool run_bash(run *r, int *status, rt_error *err)
 
 /* ---- reporting ---- */
 
-static void report_error(int control, int64_t id, const char *name, rt_str message)
+static void report_error(int control, int64_t id, const char *name, rt_str message, int status)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
@@ -202,6 +202,7 @@ static void report_error(int control, int64_t id, const char *name, rt_str messa
     rt_jw_kstr(&w, "type", RT_STR("RuntimeError"));
     rt_jw_kstr(&w, "name", rt_str_of(name));
     rt_jw_kstr(&w, "message", message);
+    rt_jw_ki64(&w, "status", status);
     rt_jw_end(&w);
     jail_frame_send(control, text.ptr, text.len, NULL, 0, NULL);
 }
@@ -236,7 +237,7 @@ static int report(int control, run *r, int status)
                          ? rt_arena_printf(&r->arena, "the script ended with status %d", code)
                          : rt_arena_printf(&r->arena, "the script was ended by signal %d (%s)",
                                            WTERMSIG(status), strsignal(WTERMSIG(status)));
-    report_error(control, r->id, "ExitStatus", message);
+    report_error(control, r->id, "ExitStatus", message, code);
     return code;
 }
 
@@ -258,7 +259,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     if (ok)
         code = report(control, &r, status);
     else
-        report_error(control, r.id, "Error", rt_str_of(err.text));
+        report_error(control, r.id, "Error", rt_str_of(err.text), code);
     rt_closep(&r.input);
     rt_closep(&r.result);
     rt_arena_done(&r.arena);
