@@ -78,8 +78,10 @@ $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(B
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
 
+NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
 	@mkdir -p $(B)/guests/python $(B)/guests/node
+	ln -sfn $(abspath $(NODE_DIR))/node-linux-$(NODE_ARCH)/bin/node $(B)/guests/node/node
 	cp src/guests/python/*.py $(B)/guests/python/
 	cp src/guests/node/*.js $(B)/guests/node/
 	@touch $@
@@ -87,10 +89,18 @@ $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
 $(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
 
-# -- set-up ------------------------------------------------------------------------------------
+# -- the two commands --------------------------------------------------------------------------
 
 setup:
 	@setup/install
+
+run: setup
+	@$(MAKE) --no-print-directory -s all
+	@setup/demo $(B)/retort
+
+test: setup
+	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory strict corpus unit e2e asan
 
 # -- tests -------------------------------------------------------------------------------------
 
@@ -102,6 +112,16 @@ strict:
 	@for f in $(ALL_C); do \
 	    $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc -I$(NODE_INC) $(PY_CFLAGS) -fsyntax-only $$f || exit 1; \
 	done
+
+# End to end, through the real program: behaviour, attacks from inside, litter and leaks.
+e2e: all
+	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests
+
+asan:
+	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
+	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" all build-asan/unit-tests
+	build-asan/unit-tests --jobs 2
+	RETORT=$(abspath build-asan)/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \
