@@ -301,7 +301,7 @@ def test_recursion_is_an_error_with_a_short_stack():
 
 def test_memory_error():
     reply = error("x = 'a' * (1 << 60)")
-    assert reply["type"] == "MemoryError" and reply["line"] == 1
+    assert reply["type"] == "MemoryError" and reply["line"] == 1 and reply["message"]
 
 
 def test_refused_and_missing_files_tell_errno_and_path():

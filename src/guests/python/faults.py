@@ -51,6 +51,8 @@ def describe(exc, filenames):
     error = {"type": _type_of(exc), "name": type(exc).__name__, "message": cut(text_of(exc))}
     if isinstance(exc, ImportRefused):
         error["name"], error["module"] = "ImportError", exc.name
+    if isinstance(exc, MemoryError) and not error["message"]:
+        error["message"] = "there is not enough memory for this"
     try:
         error.update(_place(exc, filenames))
         error.update(_system_reason(exc))
