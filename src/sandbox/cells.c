@@ -243,6 +243,7 @@ void warden_cell_fork(warden *w, cell *c)
     jail_order order = { .serial = c->slot,
                          .uid = CELL_UID,
                          .has_landlock = w->setup->has_landlock,
+                         .is_ahead = !warden_has_waiter(w, c->shape),
                          .is_scratch_readonly = c->shape->is_scratch_readonly,
                          .workdir = RT_WORKDIR };
     int fds[JAIL_ORDER_FDS_MAX];

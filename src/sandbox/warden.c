@@ -61,6 +61,14 @@ static cell *find_ready(warden *w, const shape *s)
     return NULL;
 }
 
+bool warden_has_waiter(const warden *w, const shape *s)
+{
+    for (const waiter *who = w->first_waiter; who; who = who->next)
+        if (who->shape == s)
+            return true;
+    return false;
+}
+
 static void drop_waiter(warden *w, waiter **at)
 {
     waiter *who = *at;
@@ -182,8 +190,7 @@ static shape *find_shape(warden *w, const shape *like)
             s->is_scratch_readonly == like->is_scratch_readonly)
             return s;
         bool is_idle = !s->is_used || (count_cells(w, s, CELL_BIRTH, CELL_DYING) == 0);
-        for (const waiter *who = w->first_waiter; who && is_idle; who = who->next)
-            is_idle = who->shape != s;
+        is_idle = is_idle && !warden_has_waiter(w, s);
         if (is_idle && (!place || (place->is_used && (!s->is_used || s->used_ns < place->used_ns))))
             place = s;
     }

@@ -116,6 +116,7 @@ bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source 
 int warden_unwatch(warden *w, source *s); /* stops watching; the descriptor is the caller's */
 void warden_forget(warden *w, source *s); /* stops watching and closes */
 void warden_pump(warden *w);
+bool warden_has_waiter(const warden *w, const shape *s);
 /* A cell of this shape could not be made: whoever waited longest for one is told why. */
 void warden_shape_failed(warden *w, shape *s, const rt_error *why);
 

@@ -11,4 +11,4 @@ import retort_guest  # noqa: E402
 
 del sys.path[:2]
 sys.set_int_max_str_digits(0)
-guest.Guest(int(control), retort_guest).serve()
+guest.Guest(int(control), retort_guest, os.getcwd()).serve()

@@ -100,8 +100,11 @@ static bool drop_capabilities(entry *e, rt_error *err)
     if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) != 0)
         return rt_fail_errno(err, "lock securebits");
     for (int cap = 0; cap <= 63; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0 && errno != EINVAL)
+        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) {
+            if (errno == EINVAL)
+                break; /* past the last one this kernel knows */
             return rt_fail_errno(err, "drop capability %d", cap);
+        }
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { { 0 }, { 0 } };
     if (syscall(SYS_capset, &head, none) != 0)

@@ -49,6 +49,7 @@ typedef struct jail_order {
     uint32_t cgroup_count;
     uint32_t has_landlock; /* refuse to start if Landlock cannot be had */
     uint32_t is_scratch_readonly;
+    uint32_t is_ahead; /* nobody waits for it yet: there is time to rehearse */
     char workdir[JAIL_PATH_MAX];
 } jail_order;
 
@@ -70,6 +71,13 @@ typedef struct jail_hooks {
  * socket in each sealed child.
  */
 int jail_serve(int orders_fd, const jail_hooks *hooks);
+
+/*
+ * In a sealed child: whether it was made ahead of any request. A forked process copies each page it
+ * first writes to; a guest that has time goes through the motions of a run, so that no request waits
+ * for those copies. One that somebody waits for does not.
+ */
+bool jail_is_ahead(void);
 
 /* Tells the warden that the zygote is warm; what `about` says is shown by `retort languages`. */
 bool jail_announce(int orders_fd, const char *about, rt_error *err);

@@ -65,13 +65,20 @@ static _Noreturn void report_and_exit(int control, const rt_error *err)
     _exit(125);
 }
 
+static bool is_ahead;
+
+bool jail_is_ahead(void)
+{
+    return is_ahead;
+}
+
 /* The child: sealed when this returns. */
-static int become_guest(const jail_order *order, int *fds, size_t fd_count)
+static int become_guest(const jail_order *order, const int *fds)
 {
     rt_error err = { 0 };
     if (!jail_enter(order, fds, &err))
         report_and_exit(fds[JAIL_FD_CONTROL], &err);
-    (void)fd_count;
+    is_ahead = order->is_ahead != 0;
     return JAIL_CONTROL_FD;
 }
 
@@ -111,7 +118,7 @@ int jail_serve(int orders_fd, const jail_hooks *hooks)
         errno = EPROTO;
         pid_t pid = is_whole ? fork_into(fds, own_pid_ns, hooks) : -1;
         if (pid == 0)
-            return become_guest(&order, fds, fd_count);
+            return become_guest(&order, fds);
         jail_order_reply reply = { .serial = order.serial, .pid = pid, .error = pid < 0 ? errno : 0 };
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);

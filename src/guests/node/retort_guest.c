@@ -214,6 +214,14 @@ static napi_value serve(napi_env env, napi_callback_info info)
     return number(env, control);
 }
 
+static napi_value is_ahead(napi_env env, napi_callback_info info)
+{
+    napi_value result = NULL;
+    (void)info;
+    napi_get_boolean(env, jail_is_ahead(), &result);
+    return result;
+}
+
 static napi_value announce(napi_env env, napi_callback_info info)
 {
     napi_value args[2];
@@ -326,7 +334,7 @@ NAPI_MODULE_INIT()
     } functions[] = {
         { "serve", serve },     { "announce", announce }, { "recv", recv_frame },
         { "send", send_frame }, { "limit", limit },       { "pid", own_pid },
-        { "exit", exit_now },
+        { "exit", exit_now },   { "isAhead", is_ahead },
     };
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         napi_value function;

@@ -39,19 +39,26 @@ _NO_RESULTS = (types.FunctionType, types.ModuleType, type)  # `def result():` is
 
 
 class Guest:
-    def __init__(self, control, port):
+    def __init__(self, control, port, workdir):
+        """Made in the zygote: nothing here depends on the cell, and what is written there once is
+        not written in every child."""
         self.control = control
         self.port = port  # retort_guest, or a stand-in with recv, send and limit
-        self.module = None
         self.has_begun = False
         self.loop = None
-        self.workdir = None
+        self.workdir = workdir
         self.filenames = []
+        os.environ.clear()
+        os.environ.update(BASE_ENV)
+        sys.path.insert(0, workdir)
+        self.module = types.ModuleType("__main__")
+        self.module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.module
+        open_streams()
 
-    def warm(self):
+    def rehearse(self):
         """Goes through the motions of a run. A forked process copies each page it first writes to;
         what is copied here, while the cell waits in the pool, no request waits for."""
-        self._settle()
         scope = {"__builtins__": builtins}
         script = compiling.compile_script("x = [1]\nlen(x)", "main.py")
         eval(script.code, scope)
@@ -86,23 +93,10 @@ class Guest:
 
     # -- before the code runs -------------------------------------------------------------------
 
-    def _settle(self):
-        """What does not depend on the order."""
-        self.workdir = os.getcwd()
-        os.environ.clear()
-        os.environ.update(BASE_ENV)
-        sys.path.insert(0, self.workdir)
-        self.module = types.ModuleType("__main__")
-        self.module.__dict__["__builtins__"] = builtins
-        sys.modules["__main__"] = self.module
-        open_streams()
-
     def _begin(self, order):
         self.has_begun = True
         limits = order.get("limits") or {}
         self.port.limit(*(int(limits.get(name) or 0) for name in LIMITS))
-        if self.module is None:
-            self._settle()
 
     def _prepare(self, order, value):
         name = order.get("name") or "main.py"

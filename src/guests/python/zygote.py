@@ -17,7 +17,9 @@ import sys
 import warnings
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-ORDERS = 3
+ORDERS = 3  # in the zygote; in a cell the same number is
+CONTROL = 3
+WORKDIR = "/work"
 
 COMMON = """
     ast asyncio base64 bisect calendar collections concurrent.futures concurrent.futures.thread
@@ -78,6 +80,7 @@ def rehearse(modules):
 
 def reseed():
     """A forked generator would give every cell the same numbers."""
+    sys.modules["threading"].main_thread()._set_native_id()  # it has a new one, too
     sys.modules["random"].seed()
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -95,14 +98,16 @@ def main():
     rehearse(modules)
     sys.modules["linecache"].clearcache()
     native = modules["retort_guest"]
+    guest = modules["guest"].Guest(CONTROL, native, WORKDIR)
+    guest.rehearse()
     native.announce(ORDERS, json.dumps({"language": "python", "preloaded": loaded,
                                         "version": sys.version.partition(" ")[0]}))
     gc.collect()
     gc.freeze()
-    control = native.serve(ORDERS)
+    native.serve(ORDERS)
     reseed()
-    guest = modules["guest"].Guest(control, native)
-    guest.warm()
+    if native.is_ahead():
+        guest.rehearse()
     guest.serve()
 
 
