@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CODE_READ_MAX  (64u << 20) /* read no further; the policy's own limit is far below */
@@ -26,7 +27,7 @@ typedef struct options {
     bool has_input, is_input_text;
     int input_fd;
     bool has_input_fd, is_json, is_quiet;
-    uint64_t repeat;
+    uint64_t repeat, pause_ms;
     int64_t pool;
     rt_arena *arena;
 } options;
@@ -43,7 +44,8 @@ static void print_help(void)
          "      --json              print one JSON object instead of text\n"
          "      --out DIR           keep the files the code left in out/\n"
          "      --repeat N          run it N times, each in a fresh cell, and print the times\n"
-         "      --pool N            keep up to N warm cells ready while repeating (default 4)\n\n"
+         "      --pool N            keep up to N warm cells ready while repeating (default 4)\n"
+         "      --pause TIME        wait so long between the repeats\n\n"
          "Policy keys, each also a flag (--timeout 5s --memory 128M):");
     const rt_policy_key *key;
     for (size_t i = 0; (key = rt_policy_key_at(i)); i++)
@@ -129,7 +131,8 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
     static const struct {
         const char *full, *brief;
     } names[] = { { "--code", "-c" },   { "--language", "-l" }, { "--input", "-i" }, { "--out", "--out" },
-                  { "--repeat", "--repeat" }, { "--pool", "--pool" }, { "--name", "--name" } };
+                  { "--repeat", "--repeat" }, { "--pool", "--pool" }, { "--name", "--name" },
+                  { "--pause", "--pause" } };
     const char *arg = argv[*i], *value = NULL;
     bool is_policy;
     uint64_t number = 0;
@@ -161,9 +164,11 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
         case 5:
             o->pool = take_number(value, RT_CELLS_MAX / 2, &number, "--pool", err) ? (int64_t)number : -1;
             return !err->code;
-        default:
+        case 6:
             o->name = value;
             return true;
+        default:
+            return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) || rt_wrap(err, "--pause");
         }
     }
     if (!take_policy_flag(o, argc, argv, i, &is_policy, err) || is_policy)
@@ -400,6 +405,9 @@ static int repeat(options *o, rt_runtime *local, rt_run *run)
             return cli_complain(&err);
         }
         us[count] = (rt_now_ns() - before) / 1000;
+        nanosleep(&(struct timespec){ .tv_sec = (time_t)(o->pause_ms / 1000),
+                                      .tv_nsec = (long)(o->pause_ms % 1000) * 1000000 },
+                  NULL);
         failed += outcome.status != RT_STATUS_SUCCESS;
     }
     show_times(o, us, count, failed, rt_now_ns() - began);

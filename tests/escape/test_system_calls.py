@@ -126,8 +126,8 @@ QUIET = {
     "real-time scheduling": ("os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))", "EPERM"),
     "a better place than the others": ("os.setpriority(os.PRIO_PROCESS, 0, -20)", ("EACCES", "EPERM")),
     "be spared by the out-of-memory killer": (
-        "open('/proc/self/oom_score_adj', 'w').write('-1000')", ("EACCES", "EPERM")),
-    "map ids": ("open('/proc/self/uid_map', 'w').write('0 0 1')", ("EACCES", "EPERM")),
+        "os.write(os.open('/proc/self/oom_score_adj', os.O_WRONLY), b'-1000')", ("EACCES", "EPERM")),
+    "map ids": ("os.write(os.open('/proc/self/uid_map', os.O_WRONLY), b'0 0 1')", ("EACCES", "EPERM")),
 }
 
 
@@ -191,7 +191,7 @@ for i in range(3):
         os._exit(0)
 time.sleep(0.02)
 return 1"""
-    done = retort("run", "-l", "python", "-c", code, "--repeat", "40", "--json", timeout=40)
+    done = retort("run", "-l", "python", "-c", code, "--repeat", "40", "--json", timeout=15)
     assert done.status in (0, 1), done.stderr
     assert '"runs":40' in done.stdout
 
@@ -222,7 +222,7 @@ def test_a_privileged_program_has_no_privilege(setuid, program):
     said = setuid[program].lower()
     assert said and said != "0" and "uid=0" not in said
     assert any(word in said for word in ("not permitted", "denied", "failure", "cannot", "must be",
-                                         "failed", "not found", "terminal", "requires", "may not"))
+                                         "failed", "not found", "abort", "requires", "may not"))
 
 
 def test_a_set_user_id_copy_stays_the_same_user(setuid):

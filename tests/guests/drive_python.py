@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python guest without zygote and cell: drive_python.py SOURCES NATIVE CONTROL_FD."""
 
+import os
 import sys
 
 sources, native, control = sys.argv[1:4]

@@ -198,9 +198,27 @@ static bool load_filter(entry *e, rt_error *err)
     return true;
 }
 
+/* Data pages we have already, from /proc/self/statm (its sixth number). */
+static uint64_t read_data_bytes(void)
+{
+    char text[128] = "";
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    unsigned long pages = 0;
+    if (n <= 0 || sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+        return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t own_data_bytes; /* of the interpreter, before it runs anything for the user */
+
 static bool say_hello(entry *e, rt_error *err)
 {
     char layers[640], text[768];
+    own_data_bytes = read_data_bytes();
     jail_describe(layers, sizeof(layers), e->order->has_landlock);
     int n = snprintf(text, sizeof(text), "{\"op\":\"hello\",\"layers\":%s}", layers);
     return jail_frame_send(JAIL_CONTROL_FD, text, (size_t)n, NULL, 0, err);
@@ -277,24 +295,9 @@ static bool lower(int kind, uint64_t value, rt_error *err)
                                                             : rt_fail_errno(err, "setrlimit %d", kind);
 }
 
-/* Data pages we have already, from /proc/self/statm (its sixth number). */
-static uint64_t own_data_bytes(void)
-{
-    char text[128] = "";
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    unsigned long pages = 0;
-    if (n <= 0 || sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
-        return 0;
-    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 bool jail_limit(const jail_limits *limits, rt_error *err)
 {
-    uint64_t data = limits->data_bytes ? limits->data_bytes + own_data_bytes() : 0;
+    uint64_t data = limits->data_bytes ? limits->data_bytes + own_data_bytes : 0;
     /* The soft CPU limit comes a second before the hard one, so that SIGXCPU names the cause. */
     if (limits->cpu_seconds) {
         struct rlimit cpu = { .rlim_cur = limits->cpu_seconds, .rlim_max = limits->cpu_seconds + 1 };

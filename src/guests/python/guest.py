@@ -34,6 +34,7 @@ ENV_INPUT_MAX = 100 * 1024  # beyond it one variable no longer fits exec()
 BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/work", "TMPDIR": "/tmp",
             "LANG": "C.UTF-8"}
 LIMITS = ("cpu_seconds", "data_bytes", "file_bytes", "processes", "descriptors")
+REHEARSAL = "import math\nx = [1]\nfor i in x:\n    print(end='')\nprint(end='')\nlen(x)"
 _NOTHING = object()
 _NO_RESULTS = (types.FunctionType, types.ModuleType, type)  # `def result():` is no answer
 
@@ -59,12 +60,16 @@ class Guest:
     def rehearse(self):
         """Goes through the motions of a run. A forked process copies each page it first writes to;
         what is copied here, while the cell waits in the pool, no request waits for."""
-        scope = {"__builtins__": builtins}
-        script = compiling.compile_script("x = [1]\nlen(x)", "main.py")
-        eval(script.code, scope)
-        faults.remember_source("main.py", "")
-        text = answers.to_json(scope[compiling.ANSWER])
-        json.loads(encode_reply({"op": "result", "value": Json(text), "id": 1}).encode())
+        order = json.loads(json.dumps({"op": "run", "id": 0, "name": "main.py", "code": REHEARSAL,
+                                       "env": {}, "limits": {}, "keep": False}).encode())
+        scope = dict(self.module.__dict__)
+        self._prepare(order, self._input_of(order, []))
+        reply, _ = self._run(order, False)
+        encode_reply({"id": 0, **reply}).encode()
+        self._take_leave()
+        self.filenames.clear()
+        self.module.__dict__.clear()
+        self.module.__dict__.update(scope)
 
     def serve(self):
         while True:
@@ -223,13 +228,22 @@ class Guest:
                            % (len(text), FRAME_MAX)})
         self.port.send(self.control, text.encode())
 
-    def _end(self, reply, status):
-        """As the interpreter ends: threads, atexit, output. An exit status needs no frame."""
-        for step in (threading._shutdown, atexit._run_exitfuncs, self._flush):
+    def _take_leave(self):
+        """As the interpreter ends: threads, atexit, output."""
+        steps = [self._flush]
+        if atexit._ncallbacks():
+            steps.insert(0, atexit._run_exitfuncs)
+        if threading.active_count() > 1:
+            steps.insert(0, threading._shutdown)
+        for step in steps:
             try:
                 step()
             except BaseException:
                 pass
+
+    def _end(self, reply, status):
+        """The answer is the last act; an exit status needs no frame."""
+        self._take_leave()
         try:
             if "op" in reply:
                 self._send(reply)
