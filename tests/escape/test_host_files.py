@@ -207,9 +207,14 @@ return open""")
     assert sum(t.startswith("socket:") for t in open_here.values()) == 1
 
 
-def test_bash_and_its_children_have_three_descriptors(run):
-    answer = run("bash", "for f in /proc/$$/fd/*; do echo $(basename $f)=$(readlink $f); done; python3 -c "
-                 "'import os; print(\"child\", [f for f in os.listdir(\"/proc/self/fd\")])'")
-    shell = dict(line.split("=", 1) for line in answer["stdout"].splitlines() if "=" in line)
-    assert {fd for fd, target in shell.items() if target and not target.startswith("/proc")} <= {"0", "1", "2", "255"}
-    assert "child ['0', '1', '2', '3']" in answer["stdout"]  # the fourth is the listing itself
+def test_bash_and_its_children_have_three_descriptors_and_one_for_the_answer(run):
+    answer = run("bash", """ls -l /proc/$$/fd; echo child; python3 -c "
+import os
+for fd in os.listdir('/proc/self/fd'):
+    if os.path.exists(f'/proc/self/fd/{fd}') or os.path.islink(f'/proc/self/fd/{fd}'):
+        print(fd, '->', os.readlink(f'/proc/self/fd/{fd}'))" """)
+    shell, child = ({line.split(" -> ")[0].split()[-1]: line.split(" -> ")[1] for line in part.splitlines()
+                     if " -> " in line} for part in answer["stdout"].split("child\n"))
+    assert set(shell) == {"0", "1", "2", "9", "255"} and set(child) == {"0", "1", "2", "9"}
+    assert shell["9"] == child["9"] == "/memfd:result (deleted)"
+    assert all(shell[fd].startswith("pipe:") for fd in "012")
