@@ -578,8 +578,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                       "--disable-sigusr1", "--expose-internals", "--no-warnings",
                                       /* A young generation that most runs never fill: collecting
                                        * after a fork copies the heap. */
-                                      "--expose-gc", "--min-semi-space-size=16",
-                                      "--max-semi-space-size=32",
+                                      "--min-semi-space-size=16", "--max-semi-space-size=32",
                                       GUESTS_PLACE "/node/zygote.js", NULL };
     const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
     const rt_zygote_spec zygotes[] = { { "python", python_argv },
