@@ -51,7 +51,8 @@ def answer_of(ended):
     """The one JSON object that --json promises, whatever the code did."""
     assert ended.status >= 0, f"retort was ended by signal {-ended.status}: {ended.stderr[:500]}"
     try:
-        return json.loads(ended.stdout.encode(errors="surrogateescape").decode())
+        text = ended.stdout.encode(errors="surrogateescape").decode()
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 4000 else digits)
     except ValueError as why:
         pytest.fail(f"no JSON answer ({why}): status {ended.status}, stdout "
                     f"{ended.stdout[:300]!r}, stderr {ended.stderr[:500]!r}")

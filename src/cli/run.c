@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #define STDIN_MAX      (64u << 20)
 #define JSON_INPUT_MAX (256u << 20)
 #define REPEAT_MAX     1000000
+#define PARALLEL_MAX   1000
 
 typedef struct options {
     const char *file, *code, *language, *out_dir, *name;
@@ -27,7 +30,7 @@ typedef struct options {
     bool has_input, is_input_text;
     int input_fd;
     bool has_input_fd, is_json, is_quiet;
-    uint64_t repeat, pause_ms;
+    uint64_t repeat, pause_ms, parallel;
     int64_t pool;
     rt_arena *arena;
 } options;
@@ -45,6 +48,7 @@ static void print_help(void)
          "      --out DIR           keep the files the code left in out/\n"
          "      --repeat N          run it N times, each in a fresh cell, and print the times\n"
          "      --pool N            keep up to N warm cells ready while repeating (default 4)\n"
+         "      --parallel N        N of the repeats at a time (default 1)\n"
          "      --pause TIME        wait so long between the repeats\n\n"
          "Policy keys, each also a flag (--timeout 5s --memory 128M):");
     const rt_policy_key *key;
@@ -132,7 +136,7 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
         const char *full, *brief;
     } names[] = { { "--code", "-c" },   { "--language", "-l" }, { "--input", "-i" }, { "--out", "--out" },
                   { "--repeat", "--repeat" }, { "--pool", "--pool" }, { "--name", "--name" },
-                  { "--pause", "--pause" } };
+                  { "--pause", "--pause" },   { "--parallel", "--parallel" } };
     const char *arg = argv[*i], *value = NULL;
     bool is_policy;
     uint64_t number = 0;
@@ -167,8 +171,10 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
         case 6:
             o->name = value;
             return true;
-        default:
+        case 7:
             return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) || rt_wrap(err, "--pause");
+        default:
+            return take_number(value, PARALLEL_MAX, &o->parallel, "--parallel", err);
         }
     }
     if (!take_policy_flag(o, argc, argv, i, &is_policy, err) || is_policy)
@@ -205,6 +211,8 @@ static bool read_arguments(options *o, int argc, char **argv, rt_error *err)
         if (!take_argument(o, argc, argv, &i, err))
             return false;
     }
+    if (o->has_input_fd && o->parallel > 1)
+        return rt_fail(err, RT_INVALID, "--parallel does not go with an input file that is not JSON");
     if (!o->file && !o->code)
         return rt_fail(err, RT_INVALID, "MISSING_CODE: give a file or -c CODE; 'retort run --help' says more");
     if (o->file && o->code)
@@ -385,34 +393,69 @@ static void show_times(const options *o, uint64_t *us, size_t count, size_t fail
                 count, failed, p50, p95, p99, each);
 }
 
+/* What the threads of a repeated run share; `next` is the only thing they write together. */
+typedef struct repetition {
+    const options *o;
+    rt_runtime *local;
+    const rt_run *run;
+    uint64_t *us;
+    atomic_size_t next, failed;
+    rt_error error; /* the first one; whoever sets has_error wrote it */
+    atomic_bool has_error;
+} repetition;
+
+static bool run_once(repetition *r, size_t i, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_outcome outcome;
+    uint64_t before = rt_now_ns();
+    if (!r->local->execute(r->local, r->run, &arena, &outcome, err))
+        return false;
+    r->us[i] = (rt_now_ns() - before) / 1000;
+    if (outcome.status != RT_STATUS_SUCCESS)
+        atomic_fetch_add(&r->failed, 1);
+    return true;
+}
+
+static void *repeat_some(void *ctx)
+{
+    repetition *r = ctx;
+    size_t i;
+    while (!r->has_error && (i = atomic_fetch_add(&r->next, 1)) < r->o->repeat) {
+        rt_error err = { 0 };
+        if (r->run->has_input_fd)
+            lseek(r->run->input_fd, 0, SEEK_SET);
+        if (!run_once(r, i, &err) && !atomic_exchange(&r->has_error, true))
+            r->error = err;
+        nanosleep(&(struct timespec){ .tv_sec = (time_t)(r->o->pause_ms / 1000),
+                                      .tv_nsec = (long)(r->o->pause_ms % 1000) * 1000000 },
+                  NULL);
+    }
+    return NULL;
+}
+
 static int repeat(options *o, rt_runtime *local, rt_run *run)
 {
-    size_t count = 0, failed = 0;
-    uint64_t *us = calloc(o->repeat, sizeof(*us));
-    rt_error err = { 0 };
-    uint64_t began = rt_now_ns();
-    if (!us)
-        rt_out_of_memory(o->repeat * sizeof(*us));
+    pthread_t threads[PARALLEL_MAX];
+    size_t count = 0, wanted = o->parallel ? (size_t)o->parallel : 1;
+    repetition r = { .o = o, .local = local, .run = run };
+    r.us = calloc(o->repeat, sizeof(*r.us));
+    if (!r.us)
+        rt_out_of_memory(o->repeat * sizeof(*r.us));
     run->on_output = NULL;
-    for (; count < o->repeat; count++) {
-        rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-        rt_outcome outcome;
-        if (run->has_input_fd)
-            lseek(run->input_fd, 0, SEEK_SET);
-        uint64_t before = rt_now_ns();
-        if (!local->execute(local, run, &arena, &outcome, &err)) {
-            free(us);
-            return cli_complain(&err);
-        }
-        us[count] = (rt_now_ns() - before) / 1000;
-        nanosleep(&(struct timespec){ .tv_sec = (time_t)(o->pause_ms / 1000),
-                                      .tv_nsec = (long)(o->pause_ms % 1000) * 1000000 },
-                  NULL);
-        failed += outcome.status != RT_STATUS_SUCCESS;
-    }
-    show_times(o, us, count, failed, rt_now_ns() - began);
-    free(us);
-    return failed ? EXIT_FAILED : EXIT_GOOD;
+    uint64_t began = rt_now_ns();
+    while (count + 1 < wanted && pthread_create(&threads[count], NULL, repeat_some, &r) == 0)
+        count++;
+    repeat_some(&r);
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    int status = r.failed ? EXIT_FAILED : EXIT_GOOD;
+    if (r.has_error)
+        status = cli_complain(&r.error);
+    else
+        show_times(o, r.us, (size_t)o->repeat, r.failed, rt_now_ns() - began);
+    free(r.us);
+    return status;
 }
 
 static int exit_status(const rt_outcome *outcome)
@@ -449,7 +492,7 @@ int cli_run(int argc, char **argv)
     run.is_input_text = o.is_input_text;
     run.input_fd = o.input_fd;
     run.has_input_fd = o.has_input_fd;
-    rt_local_config config = { .max_cells = o.repeat ? 32 : 2,
+    rt_local_config config = { .max_cells = o.repeat ? 64 : 2,
                                .pool_max = o.repeat ? (o.pool < 0 ? 4 : (unsigned)o.pool) : 0 };
     cli_local_config(&config);
     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;

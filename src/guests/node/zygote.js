@@ -129,7 +129,7 @@ async function main() {
     const guest = new Guest(native.serve(ORDERS), native);
     reseed();
     /* A forked process copies each page it first writes to: better before a request waits. */
-    if (native.isAhead()) await rehearse(streams, REHEARSAL);
+    if (native.isAhead()) await rehearse(streams, [REHEARSAL[1], REHEARSAL[5]]);
     guest.attach().serve();
   });
 }
