@@ -15,6 +15,8 @@ is none.
 """
 
 import ast
+import collections
+import dis
 import inspect
 import types
 
@@ -26,18 +28,28 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _NO_LOCALS = ~(inspect.CO_OPTIMIZED | inspect.CO_NEWLOCALS)
 
 
+_POP = dis.opmap["POP_TOP"]
+_RETURN = dis.opmap["RETURN_VALUE"]
+_TAIL = bytes([dis.opmap["LOAD_CONST"], _RETURN])
+
+
 class Script:
     """One compiled script: `code` for eval(), `stars` for STAR, and what its tree tells."""
 
-    def __init__(self, code, stars, assigns_result):
+    def __init__(self, code, stars, assigns_result, is_plain=False):
         self.code = code
         self.stars = stars
         self.assigns_result = assigns_result
+        self.is_plain = is_plain  # eval() gives the last expression's value
         self.is_async = bool(code.co_flags & inspect.CO_COROUTINE)
 
 
 def compile_script(source, filename, check=None):
     """Raises what compile() raises. `check` sees the tree before anything is changed in it."""
+    if check is None and "result" not in source:
+        script = _compile_plain(source, filename)
+        if script:
+            return script
     tree = ast.parse(source, filename)
     if check:
         check(tree)
@@ -49,6 +61,33 @@ def compile_script(source, filename, check=None):
     else:
         code, stars = _compile(tree, filename, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), []
     return Script(code, stars, "result" in top.names or _declares_global(tree, "result"))
+
+
+def _compile_plain(source, filename):
+    """The short way for the usual script, whose last statement is an expression at the margin. A
+    tree of Python objects costs more than the rest of a small run; here only the compiler sees one.
+    The instruction that drops the expression's value becomes the one that returns it. Whatever is
+    not plainly so (jumps to the end, a folded constant, a coroutine) goes the long way: None."""
+    try:
+        code = _compile(source, filename)
+    except SyntaxError:
+        return None  # a top-level return or await, or an error the long way reports
+    raw = code.co_code
+    if (raw[-6:-5] != bytes([_POP]) or raw[-4::2] != _TAIL or raw[::2].count(_RETURN) != 1
+            or not hasattr(code, "co_positions")):
+        return None
+    _, end_line, column, end_column = collections.deque(code.co_positions(), 3)[0]
+    if column != 0 or not _is_last(source, end_line, end_column):
+        return None
+    patched = raw[:-6] + bytes([_RETURN]) + raw[-5:]
+    return Script(code.replace(co_code=patched), [], False, is_plain=True)
+
+
+def _is_last(source, line, column):
+    """A constant alone leaves no instruction: only the text shows that nothing follows."""
+    lines = source.encode("utf-8", "surrogatepass").split(b"\n")
+    rest = [lines[line - 1][column:], *lines[line:]]
+    return all(not text.strip() or text.lstrip().startswith(b"#") for text in rest)
 
 
 def _compile(tree, filename, flags=0):

@@ -200,6 +200,8 @@ class Guest:
 
     @staticmethod
     def _answer(script, scope, returned, before):
+        if script.is_plain:
+            return _NOTHING if returned is None else returned
         last = scope.get(compiling.ANSWER)
         if returned is not None:
             return returned[0]
