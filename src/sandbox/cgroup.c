@@ -85,6 +85,12 @@ static bool is_usable_v2(const char *dir, bool is_root)
     return (is_root || is_empty) && access(dir, W_OK) == 0;
 }
 
+/* A name that had to be shortened is the name of something else. */
+static bool name_tree(const char *dir, const char *name, char *out, size_t size)
+{
+    return snprintf(out, size, "%s/%s", dir, name) < (int)size;
+}
+
 /* Version 2 allows no processes beside sub-groups with limits, so our own group will not do. */
 static bool find_v2(const char *root, const char *own_cgroups, const char *name, cgroup_tree *out)
 {
@@ -93,10 +99,11 @@ static bool find_v2(const char *root, const char *own_cgroups, const char *name,
     for (char *slash = strrchr(own, '/'); slash; slash = strrchr(own, '/')) {
         *slash = '\0';
         snprintf(dir, sizeof(dir), "%s%s", root, own);
-        if (is_usable_v2(dir, own[0] == '\0')) {
+        if (is_usable_v2(dir, own[0] == '\0') &&
+            name_tree(dir, name, out->dirs[0], sizeof(out->dirs[0]))) {
             out->kind = CGROUP_V2;
             out->dir_count = 1;
-            return snprintf(out->dirs[0], sizeof(out->dirs[0]), "%.200s/%.40s", dir, name) > 0;
+            return true;
         }
     }
     return false;
@@ -113,9 +120,9 @@ static bool find_v1(const char *root, const char *own_cgroups, const char *name,
             snprintf(dir, sizeof(dir), "%s/%s", root, kinds[i]);
         char procs[300];
         snprintf(procs, sizeof(procs), "%s/cgroup.procs", dir);
-        if (access(procs, W_OK) != 0 || access(dir, W_OK) != 0)
+        if (access(procs, W_OK) != 0 || access(dir, W_OK) != 0 ||
+            !name_tree(dir, name, out->dirs[i], sizeof(out->dirs[i])))
             return false;
-        snprintf(out->dirs[i], sizeof(out->dirs[i]), "%.200s/%.40s", dir, name);
     }
     out->kind = CGROUP_V1;
     out->dir_count = 2;
