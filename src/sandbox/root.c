@@ -375,8 +375,8 @@ bool sandbox_root_check(rt_str path, rt_error *err)
                        (int)RT_MIN(path.len, (size_t)100), path.ptr);
     rt_str rest = path, part;
     while (rt_str_cut(&rest, '/', &part))
-        if (rt_str_eq_c(part, "..") || rt_str_eq_c(part, "."))
-            return rt_fail(err, RT_DENIED, "read path '%.*s' must not contain . or ..",
+        if (rt_str_eq_c(part, "..") || rt_str_eq_c(part, ".") || rt_str_starts(rest, RT_STR("/")))
+            return rt_fail(err, RT_DENIED, "read path '%.*s' must not contain ., .. or //",
                            (int)RT_MIN(path.len, (size_t)100), path.ptr);
     for (size_t i = 0; i < RT_COUNT(own_places); i++)
         if (is_beneath(path, rt_str_of(own_places[i])))
