@@ -23,6 +23,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define NAMESPACES                                                                                 \
+    ((uint64_t)CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |       \
+     CLONE_NEWPID | CLONE_NEWNET)
+
 /* What interpreters, shells and ordinary programs need. */
 static const char *const allowed[] = {
     /* files */
@@ -126,11 +130,9 @@ static void add(rule_maker *m, uint32_t action, const char *name, unsigned count
 
 static void add_processes(rule_maker *m, filter_kind kind)
 {
-    const uint64_t spaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-                            CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
-    struct scmp_arg_cmp no_spaces = SCMP_A0(SCMP_CMP_MASKED_EQ, spaces, 0);
+    struct scmp_arg_cmp no_spaces = SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
     struct scmp_arg_cmp thread =
-        SCMP_A0(SCMP_CMP_MASKED_EQ, spaces | CLONE_THREAD, CLONE_THREAD);
+        SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES | CLONE_THREAD, CLONE_THREAD);
     if (kind == FILTER_NO_EXEC) {
         add(m, SCMP_ACT_ALLOW, "clone", 1, &thread);
         return;
@@ -312,7 +314,7 @@ void sandbox_filter_explain(const denial_note *note, rt_denial *out)
             snprintf(out->allow, sizeof(out->allow), "%s", rules[i].allow);
             break;
         }
-    if (strcmp(call, "clone") == 0 && (note->args[0] & CLONE_NEWUSER)) {
+    if (strcmp(call, "clone") == 0 && (note->args[0] & NAMESPACES)) {
         snprintf(out->rule, sizeof(out->rule), "namespaces: never");
         snprintf(out->allow, sizeof(out->allow), "no policy allows this; each cell is already apart");
     }
