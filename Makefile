@@ -3,7 +3,7 @@
 #   make run      install what is missing, build, and show a sealed run in four languages
 #   make test     install what is missing, build, run every test
 #
-#   make          build only            make bench    every figure beside its peer
+#   make          build only            make bench    every figure beside its peer (ROWS=burst: only some)
 #   make setup    install only          make asan     unit and end-to-end tests under ASan and UBSan
 #   make format   settle the layout     make fuzz     fuzz each parser for FUZZ_SECONDS (20)
 
@@ -136,6 +136,14 @@ $(B)/fuzz/%: src/%.c $(LIB_SRC) $(wildcard src/*/*.h)
 	@mkdir -p $(@D) tests/corpus/$(patsubst %_fuzz,%,$(notdir $*))
 	$(CLANG) $(CSTD) -O1 -g -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	    -o $@ $< $(LIB_SRC) $(LIBS) -lpthread
+
+$(B)/json-bench: bench/json_bench.c $(B)/libbase.a
+	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
+
+bench:
+	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
+	@$(MAKE) --no-print-directory -s all $(B)/json-bench
+	@$(PYTHON) bench/bench.py $(ROWS)
 
 format:
 	clang-format -i $(ALL_C) $(wildcard src/*/*.h src/guests/*/*.h)

@@ -46,7 +46,7 @@ static void print_help(void)
          "  -p, --policy NAME|FILE  a preset ('retort policies') or a YAML file with the keys below\n"
          "      --json              print one JSON object instead of text\n"
          "      --out DIR           keep the files the code left in out/\n"
-         "      --repeat N          run it N times, each in a fresh cell, and print the times\n"
+         "      --repeat N          after a first run, N more, each in a fresh cell; print the times\n"
          "      --pool N            keep up to N warm cells ready while repeating (default 4)\n"
          "      --parallel N        N of the repeats at a time (default 1)\n"
          "      --pause TIME        wait so long between the repeats\n\n"
@@ -409,6 +409,8 @@ static bool run_once(repetition *r, size_t i, rt_error *err)
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_outcome outcome;
     uint64_t before = rt_now_ns();
+    if (r->run->has_input_fd)
+        lseek(r->run->input_fd, 0, SEEK_SET);
     if (!r->local->execute(r->local, r->run, &arena, &outcome, err))
         return false;
     r->us[i] = (rt_now_ns() - before) / 1000;
@@ -423,8 +425,6 @@ static void *repeat_some(void *ctx)
     size_t i;
     while (!r->has_error && (i = atomic_fetch_add(&r->next, 1)) < r->o->repeat) {
         rt_error err = { 0 };
-        if (r->run->has_input_fd)
-            lseek(r->run->input_fd, 0, SEEK_SET);
         if (!run_once(r, i, &err) && !atomic_exchange(&r->has_error, true))
             r->error = err;
         nanosleep(&(struct timespec){ .tv_sec = (time_t)(r->o->pause_ms / 1000),
@@ -443,6 +443,11 @@ static int repeat(options *o, rt_runtime *local, rt_run *run)
     if (!r.us)
         rt_out_of_memory(o->repeat * sizeof(*r.us));
     run->on_output = NULL;
+    /* The first run starts the runtime; it is not one of those that are timed. */
+    if (!run_once(&r, 0, &r.error)) {
+        free(r.us);
+        return cli_complain(&r.error);
+    }
     uint64_t began = rt_now_ns();
     while (count + 1 < wanted && pthread_create(&threads[count], NULL, repeat_some, &r) == 0)
         count++;
