@@ -121,6 +121,11 @@ static bool make_target(const struct stat *source, const char *target, rt_error 
 static bool bind_readonly(const char *source, const char *target, rt_error *err)
 {
     struct stat st;
+    if (stat(source, &st) != 0 && errno == EACCES)
+        return rt_fail(err, RT_DENIED,
+                       "%s cannot be reached by the user that cells are on this host: give others "
+                       "access to it and the directories above it (chmod o+rX)",
+                       source + strlen(OLD));
     if (stat(source, &st) != 0)
         return rt_fail_errno(err, "look at %s", source + strlen(OLD));
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))

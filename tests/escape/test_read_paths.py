@@ -11,7 +11,8 @@ import pytest
 @pytest.fixture(scope="module")
 def shelf():
     """A directory a cell may be granted, with a neighbour it may not."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="shelf-") as folder:
+    place = "/srv" if os.access("/srv", os.W_OK) else "/var/tmp"
+    with tempfile.TemporaryDirectory(dir=place, prefix="shelf-") as folder:
         root = pathlib.Path(folder)
         root.chmod(0o755)
         (root / "granted").mkdir()
@@ -66,13 +67,23 @@ attempt("mode", lambda: os.chmod({str(shelf / 'granted/data.txt')!r}, 0o777))"""
     assert (shelf / "granted/data.txt").read_text() == "granted data" and not (shelf / "new").exists()
 
 
-def test_a_file_below_tmp_can_be_granted(run):
-    with tempfile.NamedTemporaryFile("w", dir="/tmp", suffix=".txt") as f:
+@pytest.mark.parametrize("place", ["/tmp", "/var/tmp"])
+def test_a_file_below_tmp_can_be_granted(run, place):
+    with tempfile.NamedTemporaryFile("w", dir=place, suffix=".txt") as f:
         os.chmod(f.name, 0o644)
         f.write("from tmp")
         f.flush()
         answer = run("python", f"open('/tmp/mine', 'w').write('x')\n{read(f.name)}", read=f.name)
     assert answer["result"] == "from tmp"
+
+
+def test_tmp_itself_is_granted_or_refused_but_never_silently_empty(retort):
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", suffix=".txt") as f:
+        os.chmod(f.name, 0o644)
+        f.write("from tmp")
+        f.flush()
+        done = retort("run", "-l", "bash", "-c", f"cat {f.name}", "--read", "/tmp")
+    assert done.stdout == "from tmp" or done.status == 2 and "/tmp" in done.stderr
 
 
 def test_a_link_grants_the_place_it_leads_to(run, shelf):
