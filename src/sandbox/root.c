@@ -26,7 +26,7 @@
 #define OLD       "/old"
 #define NEW       "/new"
 #define STAGE     "/stage" /* what the configuration adds, ready to be bound into any root */
-#define LATE      "/retort/late" /* read paths that wait for a cell's scratch to be mounted */
+#define LATE      "/.late" /* read paths that wait for a cell's scratch to be mounted */
 #define SMALL_MAX (4u << 20)
 
 static const char *const system_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
