@@ -30,6 +30,7 @@ struct rt_cell {
     char chunk[CHUNK];
     rt_str feed;
     bool has_exit, was_exit_told, was_out_of_memory;
+    list_end watched; /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
     struct {
         char *name;
@@ -273,8 +274,10 @@ static bool hear_link(rt_cell *cell, rt_cell_event *event)
     }
     rt_closep(&fd);
     if (head.kind == LINK_LIST_END) {
+        list_end end = { 0 };
+        memcpy(&end, body, RT_MIN((size_t)n, sizeof(end)));
         cell->is_listed = true;
-        cell->usage.was_out_of_scratch = n == 1 && body[0];
+        cell->watched = end;
     }
     if (head.kind == LINK_MEMORY)
         cell->was_out_of_memory = true;
@@ -326,7 +329,8 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
         [AT_CANCEL] = { .fd = cell->cancel, .events = POLLIN },
         [AT_IN] = { .fd = cell->feed.len ? cell->in : -1, .events = POLLOUT },
     };
-    int n = poll(at, AT_COUNT, cell->has_exit ? 0 : time_left_ms(deadline_ns));
+    bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
+    int n = poll(at, AT_COUNT, is_over ? 0 : time_left_ms(deadline_ns));
     *is_quiet = n == 0;
     if (n <= 0)
         return false;
@@ -362,12 +366,15 @@ bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_
             return true;
         if (!is_quiet)
             continue;
-        if (cell->has_exit) {
+        if (cell->has_exit && (cell->is_listed || !cell->is_listing)) {
             if (cell->was_exit_told)
                 return rt_fail(err, RT_INTERNAL, "the cell has ended already");
             cell->was_exit_told = true;
             *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
             event->usage.was_out_of_memory |= cell->was_out_of_memory;
+            event->usage.was_out_of_scratch = cell->watched.is_scratch_full;
+            if (cell->watched.memory_peak)
+                event->usage.memory_peak_bytes = cell->watched.memory_peak;
             return true;
         }
         if (deadline_ns && rt_now_ns() >= deadline_ns) {

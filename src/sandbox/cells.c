@@ -97,11 +97,10 @@ static void tell_finished(cell *c, const warden *w)
 {
     clockid_t clock;
     struct timespec cpu = { 0 };
-    uint64_t resident = 0;
     if (clock_getcpuclockid(c->main_pid, &clock) == 0)
         clock_gettime(clock, &cpu);
     c->is_finished = true;
-    tell_exit(c, w, 0, (uint64_t)cpu.tv_sec * 1000000u + (uint64_t)cpu.tv_nsec / 1000u, resident);
+    tell_exit(c, w, 0, (uint64_t)cpu.tv_sec * 1000000u + (uint64_t)cpu.tv_nsec / 1000u, 0);
 }
 
 static void bury_main(warden *w, source *s)

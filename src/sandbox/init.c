@@ -44,7 +44,7 @@ typedef struct cell_init {
     size_t listener_count;
     unsigned denials;
     uint64_t memory_limit; /* 0: a cgroup does it */
-    uint64_t memory_base;
+    uint64_t memory_base, memory_peak; /* both only where we watch */
 } cell_init;
 
 /* ---- setting up ---- */
@@ -244,7 +244,7 @@ static bool is_scratch_full(void)
 static void list_files(cell_init *me, uint32_t most)
 {
     listing all = { .max = RT_MIN(most, 1000u) };
-    uint8_t is_full = is_scratch_full();
+    list_end end = { .is_scratch_full = is_scratch_full(), .memory_peak = me->memory_peak };
     all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
     int root = open(OUT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (root >= 0 && all.names) {
@@ -256,7 +256,7 @@ static void list_files(cell_init *me, uint32_t most)
     if (root >= 0)
         close(root);
     free(all.names);
-    say(me, LINK_LIST_END, &is_full, sizeof(is_full), -1);
+    say(me, LINK_LIST_END, &end, sizeof(end), -1);
 }
 
 /* ---- watching memory ---- */
@@ -291,6 +291,7 @@ static uint64_t memory_used(void)
 static void watch_memory(cell_init *me)
 {
     uint64_t used = memory_used();
+    me->memory_peak = RT_MAX(me->memory_peak, used);
     if (used <= me->memory_base + me->memory_limit)
         return;
     say(me, LINK_MEMORY, &used, sizeof(used), -1);
@@ -315,7 +316,7 @@ static void obey(cell_init *me)
         list_files(me, most);
     } else if (head.kind == LINK_WATCH && head.size == sizeof(uint64_t)) {
         memcpy(&me->memory_limit, packet + sizeof(head), sizeof(me->memory_limit));
-        me->memory_base = memory_used();
+        me->memory_base = me->memory_peak = memory_used();
     }
 }
 

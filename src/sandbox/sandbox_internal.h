@@ -126,7 +126,7 @@ typedef enum link_kind {
     LINK_DENIAL,    /* init: a denial_note follows */
     LINK_LIST,      /* holder: what is in out/? (uint32_t most) */
     LINK_FILE,      /* init: one file: uint64_t size, name, with a descriptor */
-    LINK_LIST_END,  /* init: that was all; uint8_t scratch_is_full */
+    LINK_LIST_END,  /* init: that was all; a list_end */
     LINK_WATCH,     /* holder: no memory cgroup here, so watch: uint64_t bytes */
     LINK_MEMORY,    /* init: more memory than that; the cell was killed */
 } link_kind;
@@ -135,6 +135,11 @@ typedef struct link_head {
     uint32_t kind;
     uint32_t size;
 } link_head;
+
+typedef struct list_end {
+    uint64_t memory_peak; /* 0 where a cgroup counts */
+    uint64_t is_scratch_full;
+} list_end;
 
 /* ---- warden.c and its parts ---- */
 
