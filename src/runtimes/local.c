@@ -21,6 +21,7 @@
 
 #define INLINE_INPUT_MAX   (32u << 10) /* above it, input travels in a memory file */
 #define FRAME_SLACK        (64u << 10)
+#define FINISH_MS          10000
 #define ARTIFACT_BYTES_MAX (32ull << 20)
 #define GUESTS_PLACE       "/retort"
 #define NODE_PLACE         "/retort-node"
@@ -212,7 +213,10 @@ static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
 {
     bool is_first = p->answer.len == 0;
     p->answer = rt_arena_str(p->arena, text);
-    return is_first ? rt_cell_finish(cell, err) : true;
+    if (!is_first)
+        return true;
+    p->deadline_ns = rt_now_ns() + FINISH_MS * 1000000ull; /* the code is done: now it is our time */
+    return rt_cell_finish(cell, err);
 }
 
 static bool watch(progress *p, rt_cell *cell, rt_error *err)
@@ -240,6 +244,9 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
             take_denial(p->out, &event.denial);
             break;
         case RT_CELL_TIME:
+            if (p->answer.len > 0)
+                return rt_fail(err, RT_INTERNAL, "the cell does not say what it used");
+            /* fall through */
         case RT_CELL_CANCELLED:
             p->was_timeout = event.kind == RT_CELL_TIME;
             p->was_cancelled = !p->was_timeout;
