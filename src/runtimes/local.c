@@ -21,6 +21,7 @@
 
 #define INLINE_INPUT_MAX   (32u << 10) /* above it, input travels in a memory file */
 #define FRAME_SLACK        (64u << 10)
+#define CHECKER_MAX        (256u << 10)
 #define FINISH_MS          10000
 #define ARTIFACT_BYTES_MAX (32ull << 20)
 #define GUESTS_PLACE       "/retort"
@@ -29,6 +30,7 @@
 typedef struct local {
     rt_runtime base;
     rt_sandbox *sandbox;
+    char guests[PATH_MAX];
 } local;
 
 /* One run in progress. */
@@ -467,11 +469,14 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
 static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
                      rt_error *err)
 {
+    local *l = (local *)self;
     const rt_language *known = rt_language_find(language);
-    rt_str checker_language, checker;
     if (!known)
         return rt_language_unknown(language, err);
-    runtimes_checker(rt_str_of(known->name), &checker_language, &checker);
+    const checker *by = runtimes_checker(rt_str_of(known->name));
+    rt_str path = rt_arena_printf(arena, "%s/%s", l->guests, by->path), program;
+    if (!rt_read_file(path.ptr, CHECKER_MAX, arena, &program, err))
+        return rt_wrap(err, "the checker");
     rt_buf input RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
     rt_outcome outcome;
@@ -480,8 +485,8 @@ static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *a
     rt_jw_kstr(&w, "source", code);
     rt_jw_kstr(&w, "language", rt_str_of(known->name));
     rt_jw_end(&w);
-    rt_run run = { .language = checker_language,
-                   .code = checker,
+    rt_run run = { .language = rt_str_of(by->runs_in),
+                   .code = program,
                    .policy = rt_policy_preset(RT_STR("quick")),
                    .input = rt_buf_str(&input),
                    .has_input = true };
@@ -608,6 +613,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                             .validate = validate,
                             .languages = list_languages,
                             .close = close_local };
+    snprintf(l->guests, sizeof(l->guests), "%s", guests.ptr);
     if (!rt_sandbox_open(&sandbox, &l->sandbox, err)) {
         free(l);
         return false;

@@ -25,8 +25,11 @@ void runtimes_fail(rt_outcome *out, rt_status status, const char *type, const ch
                    rt_str message, rt_str hint);
 void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena);
 
-/* The code that checks code of a language, and the language it is itself written in (checker.c). */
-void runtimes_checker(rt_str language, rt_str *runs_in, rt_str *code);
+/* The program that checks code of a language, and the language it is itself written in. */
+typedef struct checker {
+    const char *language, *runs_in, *path; /* below the guests' directory */
+} checker;
+const checker *runtimes_checker(rt_str language);
 
 /* What a policy says to a guest. */
 void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,

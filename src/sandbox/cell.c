@@ -22,6 +22,7 @@
 #define SEND_TIMEOUT_MS 10000
 #define HELLO_MS        30000
 #define LINK_MS         10000
+#define DRAIN_MS        1000 /* what still comes after the end was told; a guest may talk for ever */
 
 struct rt_cell {
     int lease, control, in, out[2], link, cancel;
@@ -29,7 +30,8 @@ struct rt_cell {
     size_t frame_taken;   /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
-    bool has_exit, was_exit_told, was_out_of_memory;
+    bool has_exit, was_exit_told, was_out_of_memory, was_out_of_scratch;
+    uint64_t drained_ns; /* once it has ended: when we stop listening */
     list_end watched; /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
     struct {
