@@ -30,7 +30,7 @@ struct rt_cell {
     size_t frame_taken;   /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
-    bool has_exit, was_exit_told, was_out_of_memory, was_out_of_scratch;
+    bool has_exit, was_exit_told, was_out_of_memory;
     uint64_t drained_ns; /* once it has ended: when we stop listening */
     list_end watched; /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
@@ -307,6 +307,7 @@ static void hear_lease(rt_cell *cell)
         cell->has_exit = true;
         rt_closep(&cell->lease);
     }
+    cell->drained_ns = rt_now_ns() + DRAIN_MS * 1000000ull;
 }
 
 enum { AT_CONTROL, AT_OUT, AT_ERR, AT_LINK, AT_LEASE, AT_CANCEL, AT_IN, AT_COUNT };
@@ -353,11 +354,31 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
     return at[AT_ERR].revents && read_output(cell, 1, event);
 }
 
+static bool tell_exit(rt_cell *cell, rt_cell_event *event, rt_error *err)
+{
+    if (cell->was_exit_told)
+        return rt_fail(err, RT_INTERNAL, "the cell has ended already");
+    cell->was_exit_told = true;
+    *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
+    event->usage.was_out_of_memory |= cell->was_out_of_memory;
+    event->usage.was_out_of_scratch = cell->watched.is_scratch_full;
+    if (cell->watched.memory_peak)
+        event->usage.memory_peak_bytes = cell->watched.memory_peak;
+    return true;
+}
+
+/* Time is looked at before everything else: a guest that never falls silent must not outrun it. */
 bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_error *err)
 {
-    for (;;) {
+    for (bool is_quiet = false;;) {
         rt_str frame;
-        bool is_quiet;
+        bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
+        if (is_over && (is_quiet || rt_now_ns() >= cell->drained_ns))
+            return tell_exit(cell, event, err);
+        if (!is_over && deadline_ns && rt_now_ns() >= deadline_ns) {
+            *event = (rt_cell_event){ .kind = RT_CELL_TIME };
+            return true;
+        }
         if (!take_frame(cell, &frame, err))
             return false;
         if (frame.ptr) {
@@ -366,23 +387,6 @@ bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_
         }
         if (look(cell, deadline_ns, event, &is_quiet))
             return true;
-        if (!is_quiet)
-            continue;
-        if (cell->has_exit && (cell->is_listed || !cell->is_listing)) {
-            if (cell->was_exit_told)
-                return rt_fail(err, RT_INTERNAL, "the cell has ended already");
-            cell->was_exit_told = true;
-            *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
-            event->usage.was_out_of_memory |= cell->was_out_of_memory;
-            event->usage.was_out_of_scratch = cell->watched.is_scratch_full;
-            if (cell->watched.memory_peak)
-                event->usage.memory_peak_bytes = cell->watched.memory_peak;
-            return true;
-        }
-        if (deadline_ns && rt_now_ns() >= deadline_ns) {
-            *event = (rt_cell_event){ .kind = RT_CELL_TIME };
-            return true;
-        }
     }
 }
 

@@ -75,7 +75,8 @@ static void say_link(const stage *s, uint32_t kind, rt_str body, int fd)
     link_head head = { .kind = kind, .size = (uint32_t)body.len };
     memcpy(packet, &head, sizeof(head));
     memcpy(packet + sizeof(head), body.ptr, body.len);
-    cr_assert_gt(jail_packet_send(s->link, packet, sizeof(head) + body.len, &fd, fd < 0 ? 0 : 1), 0);
+    cr_assert_gt(jail_packet_send(s->link, packet, sizeof(head) + body.len, &fd, fd < 0 ? 0 : 1),
+                 0);
 }
 
 static void say_exit(const stage *s, rt_cell_usage usage)
@@ -183,7 +184,10 @@ Test(cell, the_limit_holds_for_every_frame_and_not_only_for_the_first)
     STAGE(s, 10);
     rt_cell_event event;
     rt_error err = { 0 };
-    say(s.control, RT_STR("\x0a\0\0\0" "0123456789" "\x0b\0\0\0" "0123456789a"));
+    say(s.control, RT_STR("\x0a\0\0\0"
+                          "0123456789"
+                          "\x0b\0\0\0"
+                          "0123456789a"));
     expect_frame(&s, "0123456789");
     cr_expect(!rt_cell_next(s.cell, soon(1000), &event, &err));
     cr_expect_str_eq(err.text, "the answer has 11 bytes; at most 10 are allowed");
@@ -217,7 +221,8 @@ Test(cell, the_exit_comes_last)
     STAGE(s, 0);
     rt_cell_event event;
     rt_error err = { 0 };
-    say_exit(&s, (rt_cell_usage){ .cpu_us = 5, .memory_peak_bytes = 6, .was_out_of_processes = true });
+    say_exit(&s,
+             (rt_cell_usage){ .cpu_us = 5, .memory_peak_bytes = 6, .was_out_of_processes = true });
     say(s.out, RT_STR("out"));
     say(s.err, RT_STR("err"));
     say_frame(s.control, RT_STR("{}"));
@@ -256,7 +261,9 @@ Test(cell, a_warden_that_is_gone_took_the_cell_with_it)
 Test(cell, senseless_words_on_the_lease_change_nothing)
 {
     STAGE(s, 0);
-    static const lease_message odd[] = { { .kind = 77 }, { .kind = LEASE_GRANT }, { .kind = LEASE_KILL } };
+    static const lease_message odd[] = { { .kind = 77 },
+                                         { .kind = LEASE_GRANT },
+                                         { .kind = LEASE_KILL } };
     for (size_t i = 0; i < RT_COUNT(odd); i++)
         jail_packet_send(s.lease, &odd[i], sizeof(odd[i]), NULL, 0);
     jail_packet_send(s.lease, &(uint32_t){ LEASE_EXIT }, sizeof(uint32_t), NULL, 0);
@@ -267,17 +274,20 @@ Test(cell, a_full_scratch_is_known_whichever_word_comes_first)
 {
     for (int is_list_first = 0; is_list_first < 2; is_list_first++) {
         STAGE(s, 0);
+        static const list_end full = { .memory_peak = 8, .is_scratch_full = 1 };
+        const rt_str list = { (const char *)&full, sizeof(full) };
         cr_assert(rt_cell_finish(s.cell, &(rt_error){ 0 }));
         if (is_list_first) {
-            say_link(&s, LINK_LIST_END, RT_STR("\x01"), -1);
+            say_link(&s, LINK_LIST_END, list, -1);
             cr_expect_eq(next(&s, 5).kind, RT_CELL_TIME);
         }
         say_exit(&s, (rt_cell_usage){ 0 });
         if (!is_list_first)
-            say_link(&s, LINK_LIST_END, RT_STR("\x01"), -1);
+            say_link(&s, LINK_LIST_END, list, -1);
         rt_cell_event event = next(&s, 5000);
         cr_expect_eq(event.kind, RT_CELL_EXIT);
-        cr_expect(event.usage.was_out_of_scratch, "the list came %s", is_list_first ? "first" : "last");
+        cr_expect(event.usage.was_out_of_scratch, "the list came %s",
+                  is_list_first ? "first" : "last");
     }
 }
 
@@ -309,56 +319,49 @@ static void *talk(void *ctx)
     return NULL;
 }
 
-/* How many events come in two seconds before the deadline of 50 ms is told; the guest never rests. */
-static unsigned events_before_time(stage *s, int fd, rt_str words)
+/* Listens for at most three seconds, until an event that is not of `kind`. */
+static rt_cell_event listen_past(stage *s, int fd, uint64_t deadline, rt_cell_event_kind kind,
+                                 unsigned *late)
 {
-    talker t = { .fd = fd, .words = words };
-    pthread_t threads[2];
+    static char many[60 * 1000];
+    talker t = { .fd = fd, .words = { many, sizeof(many) } };
+    pthread_t guest;
     rt_cell_event event = { 0 };
-    unsigned count = 0;
-    for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, talk, &t);
-    uint64_t deadline = soon(50), end = soon(2000);
-    while (rt_now_ns() < end && rt_cell_next(s->cell, deadline, &event, &(rt_error){ 0 }) &&
-           event.kind != RT_CELL_TIME)
-        count += rt_now_ns() > deadline;
+    rt_error err = { 0 };
+    for (size_t i = 0; i < sizeof(many); i += 6)
+        memcpy(many + i, "\x02\0\0\0{}", 6);
+    pthread_create(&guest, NULL, talk, &t);
+    uint64_t end = soon(3000);
+    do {
+        cr_assert(rt_cell_next(s->cell, deadline, &event, &err), "%s", err.text);
+        *late += rt_now_ns() > deadline;
+    } while (rt_now_ns() < end && event.kind == kind);
     t.is_done = true;
-    rt_cell_close(RT_TAKE(s->cell)); /* unblocks the talkers */
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
-    cr_expect_eq(event.kind, RT_CELL_TIME);
-    return count;
+    rt_cell_close(RT_TAKE(s->cell)); /* unblocks the guest */
+    pthread_join(guest, NULL);
+    return event;
 }
 
 Test(cell, a_guest_that_never_falls_silent_cannot_talk_past_its_deadline)
 {
-    static char many[60 * 1000];
+    unsigned late = 0;
     STAGE(frames, 0);
-    for (size_t i = 0; i < sizeof(many); i += 6)
-        memcpy(many + i, "\x02\0\0\0{}", 6);
-    cr_expect_leq(events_before_time(&frames, frames.control, (rt_str){ many, sizeof(many) }), 1);
+    cr_expect_eq(listen_past(&frames, frames.control, soon(50), RT_CELL_FRAME, &late).kind,
+                 RT_CELL_TIME);
+    cr_expect_leq(late, 2, "%u events came late", late);
     STAGE(output, 0);
-    cr_expect_leq(events_before_time(&output, output.out, (rt_str){ many, sizeof(many) }), 1);
+    late = 0;
+    cr_expect_eq(listen_past(&output, output.out, soon(50), RT_CELL_OUTPUT, &late).kind,
+                 RT_CELL_TIME);
+    cr_expect_leq(late, 2, "%u events came late", late);
 }
 
-Test(cell, a_guest_that_goes_on_talking_after_its_end_was_told_is_cut_off_at_the_deadline)
+Test(cell, a_guest_that_talks_on_after_its_end_was_told_is_cut_off)
 {
-    static char many[60 * 1000];
+    unsigned late = 0;
     STAGE(s, 0);
     say_exit(&s, (rt_cell_usage){ .cpu_us = 7 });
-    talker t = { .fd = s.out, .words = { many, sizeof(many) } };
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, talk, &t);
-    rt_cell_event event = { 0 };
-    uint64_t deadline = soon(50), end = soon(2000);
-    while (rt_now_ns() < end && rt_cell_next(s.cell, deadline, &event, &(rt_error){ 0 }) &&
-           event.kind == RT_CELL_OUTPUT)
-        ;
-    t.is_done = true;
-    rt_cell_close(RT_TAKE(s.cell));
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    rt_cell_event event = listen_past(&s, s.control, 0, RT_CELL_FRAME, &late);
     cr_expect_eq(event.kind, RT_CELL_EXIT);
     cr_expect_eq(event.usage.cpu_us, 7);
 }
@@ -466,7 +469,8 @@ Test(cell, packets_that_make_no_sense_are_dropped)
     static const char junk[1500];
     for (uint32_t kind = 0; kind < 12; kind++)
         if (kind != LINK_MEMORY)
-            say_link(&s, kind, (rt_str){ junk, kind == LINK_DENIAL ? sizeof(denial_note) - 1 : 1500 }, -1);
+            say_link(&s, kind,
+                     (rt_str){ junk, kind == LINK_DENIAL ? sizeof(denial_note) - 1 : 1500 }, -1);
     cr_expect_eq(next(&s, 10).kind, RT_CELL_TIME);
     jail_packet_send(s.link, "abc", 3, NULL, 0); /* shorter than a head */
     cr_expect_eq(next(&s, 10).kind, RT_CELL_TIME);
@@ -494,8 +498,8 @@ static bool note_file(void *ctx, const rt_artifact *a, rt_error *err)
     listing *l = ctx;
     char content[8];
     (void)err;
-    snprintf(l->names + strlen(l->names), sizeof(l->names) - strlen(l->names), "%.*s=%.*s ", RT_FMT(a->name),
-             (int)pread(a->fd, content, sizeof(content), 0), content);
+    snprintf(l->names + strlen(l->names), sizeof(l->names) - strlen(l->names), "%.*s=%.*s ",
+             RT_FMT(a->name), (int)pread(a->fd, content, sizeof(content), 0), content);
     l->bytes += a->size;
     l->count++;
     return true;
@@ -625,12 +629,14 @@ Test(cell, a_sealed_guest_is_attested_in_the_words_of_both_sides)
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     char text[1024];
     rt_json doc;
-    rt_error err = greet("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{" SPACES "}}}", text, sizeof(text));
+    rt_error err =
+        greet("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{" SPACES "}}}", text, sizeof(text));
     cr_assert_eq(err.code, RT_OK, "%s", err.text);
     cr_assert(rt_json_parse(rt_str_of(text), &arena, &doc, &err), "%s: %s", err.text, text);
     cr_expect_eq(rt_json_count(rt_json_get_c(doc, "namespaces")), 6);
     cr_expect(rt_str_eq_c(rt_json_str(rt_json_get_c(doc, "seccomp")), "filter"));
-    cr_expect(rt_str_eq_c(rt_json_str(rt_json_get_c(rt_json_get_c(doc, "memory"), "by")), "cgroup"));
+    cr_expect(
+        rt_str_eq_c(rt_json_str(rt_json_get_c(rt_json_get_c(doc, "memory"), "by")), "cgroup"));
 }
 
 static void expect_refused(const char *hello, const char *why)
@@ -646,11 +652,14 @@ Test(cell, a_guest_without_a_namespace_of_its_own_is_refused)
 {
     struct stat st;
     char hello[512];
-    expect_refused("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{\"user\":1}}}", "no pid namespace");
+    expect_refused("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{\"user\":1}}}",
+                   "no pid namespace");
     expect_refused("{\"op\":\"hello\",\"layers\":{" SEALED "}}", "no user namespace");
-    expect_refused("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{\"user\":0}}}", "no user namespace");
+    expect_refused("{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{\"user\":0}}}",
+                   "no user namespace");
     cr_assert_eq(stat("/proc/self/ns/net", &st), 0);
-    snprintf(hello, sizeof(hello), "{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{" SPACES ",\"net\":%lu}}}",
+    snprintf(hello, sizeof(hello),
+             "{\"op\":\"hello\",\"layers\":{" SEALED ",\"ns\":{" SPACES ",\"net\":%lu}}}",
              (unsigned long)st.st_ino);
     expect_refused(hello, "no net namespace of its own"); /* it is ours */
 }
@@ -671,8 +680,9 @@ Test(cell, a_guest_that_is_not_fully_sealed_is_refused)
 
 Test(cell, a_guest_that_could_not_seal_itself_says_why)
 {
-    expect_refused("{\"op\":\"unsealed\",\"message\":\"join the cell: setns: Operation not permitted\"}",
-                   "join the cell: setns: Operation not permitted");
+    expect_refused(
+        "{\"op\":\"unsealed\",\"message\":\"join the cell: setns: Operation not permitted\"}",
+        "join the cell: setns: Operation not permitted");
 }
 
 Test(cell, other_first_words_are_no_hello)
