@@ -39,7 +39,7 @@ typedef struct progress {
     rt_outcome *out;
     rt_arena *arena;
     rt_buf text[2]; /* stdout, stderr */
-    rt_str answer;  /* the last result or error frame */
+    rt_str answer;  /* the first result or error frame */
     uint64_t deadline_ns;
     bool was_timeout, was_flood, was_cancelled, was_frame_too_big;
     rt_cell_usage usage;
@@ -210,13 +210,12 @@ static void take_denial(rt_outcome *out, const rt_denial *denial)
         out->denials[out->denial_count++] = *denial;
 }
 
-/* Without "keep" the answer is the last thing a guest says. */
+/* Without "keep" the answer is the last thing a guest says; what code adds to it is not kept. */
 static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
 {
-    bool is_first = p->answer.len == 0;
-    p->answer = rt_arena_str(p->arena, text);
-    if (!is_first)
+    if (p->answer.len > 0 || text.len == 0)
         return true;
+    p->answer = rt_arena_str(p->arena, text);
     p->deadline_ns = rt_now_ns() + FINISH_MS * 1000000ull; /* the code is done: now it is our time */
     return rt_cell_finish(cell, err);
 }

@@ -12,13 +12,22 @@ const add = (n, kind, message) => risks.push({ line: n.loc ? n.loc.start.line : 
 const lib = (n, name) => RISKY.has(bare(name)) && add(n, 'import', `imports '${name}'`);
 const PROTO = new Set(['__proto__', '__defineGetter__', '__defineSetter__', '__lookupGetter__',
   '__lookupSetter__']);
-let text = inputs.source;
+/* Wrapped, because a top-level return is no TypeScript; unwrapped, because an import needs a module. */
+function stripped(source) {
+  const forms = [`async function f(){${source}\n}`, source];
+  let problem;
+  for (const form of forms)
+    for (const mode of ['strip', 'transform'])
+      try {
+        return stripTypeScriptTypes(form, { mode });
+      } catch (error) {
+        problem ??= error;
+      }
+  throw problem;
+}
+
 try {
-  if (inputs.language === 'typescript') {
-    const head = 'async function f(){';
-    try { text = stripTypeScriptTypes(head + text + '\n}', { mode: 'transform' }).slice(head.length); text = text.slice(0, text.lastIndexOf('}')); }
-    catch { text = stripTypeScriptTypes(text, { mode: 'transform' }); }
-  }
+  const text = inputs.language === 'typescript' ? stripped(inputs.source) : inputs.source;
   const tree = acorn.parse(text, { ecmaVersion: 'latest', locations: true, sourceType: 'module',
     allowReturnOutsideFunction: true, allowAwaitOutsideFunction: true });
   walk.full(tree, (n) => {
