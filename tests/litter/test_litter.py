@@ -16,6 +16,7 @@ import pytest
 
 DEATHS = int(os.environ.get("RETORT_DEATHS", "20"))  # of each kind
 KINDS = ["main", "keeper", "warden", "nursery", "zygote"]
+RECOVERY_RUNS = {"python": 2500, "bash": 8000}
 LOADS = {"python": "return 1", "bash": "RESULT=1"}
 if os.geteuid() != 0:
     pytest.skip("looks into processes of other user ids: needs root", allow_module_level=True)
@@ -132,7 +133,7 @@ def die(program, kind, language, pause):
             child.send_signal(signal.SIGTERM if kind == "nursery" else signal.SIGKILL)
         child.wait(10)
     left = gone(family - {child.pid})
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 1
     while cgroups_of(family) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left, cgroups_of(family)
@@ -189,7 +190,7 @@ def test_an_ordinary_run_leaves_no_cgroup(run):
 @pytest.mark.parametrize("language", LOADS)
 def test_the_death_of_a_zygote_does_not_end_the_service(program, language):
     """Runs go on with a new zygote; the few that were in its hands may fail, the loop may not."""
-    child = subprocess.Popen([program, "run", "-l", language, "-c", LOADS[language], "--repeat", "3000", "--pool", "4", "--json"],
+    child = subprocess.Popen([program, "run", "-l", language, "-c", LOADS[language], "--repeat", str(RECOVERY_RUNS[language]), "--pool", "4", "--json"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     killed = 0
     for _ in range(3):
@@ -197,9 +198,12 @@ def test_the_death_of_a_zygote_does_not_end_the_service(program, language):
         while child.poll() is None and time.monotonic() < deadline:
             pid = pick("zygote", child.pid)
             if pid:
-                time.sleep(0.7)  # a zygote that dies while it warms has failed, which is another story
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
+                time.sleep(0.5)  # a zygote that dies while it warms has failed, which is another story
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass  # the load has ended, or this was a fork on its way into a cell
                 break
             time.sleep(0.01)
     try:
@@ -209,7 +213,7 @@ def test_the_death_of_a_zygote_does_not_end_the_service(program, language):
         child.wait()
         pytest.fail("the loop did not recover from the death of its zygote")
     assert killed >= 2
-    assert '"runs":3000' in out, err
+    assert f'"runs":{RECOVERY_RUNS[language]}' in out, err
     failed = int(out.split('"failed":')[1].split(",")[0])
     assert failed <= killed * 6
 
