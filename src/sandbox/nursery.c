@@ -33,6 +33,10 @@ static char *const zygote_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
                                     "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib",
                                     "PYTHONDONTWRITEBYTECODE=1",
                                     "UV_USE_IO_URING=0",
+                                    /* Threads are not forked, and who waits for one waits for ever. */
+                                    "OPENBLAS_NUM_THREADS=1",
+                                    "OMP_NUM_THREADS=1",
+                                    "MKL_NUM_THREADS=1",
                                     NULL };
 
 static bool write_map(pid_t pid, const char *file, const char *text, rt_error *err)

@@ -78,6 +78,14 @@ def rehearse(modules):
     modules["answers"].to_json({"a": [1, 2.5, "x", {1, 2}]})
 
 
+def require_one_thread():
+    """A lock that another thread holds at the fork stays held in the child for ever."""
+    count = len(os.listdir("/proc/self/task"))
+    if count > 1:
+        sys.exit("a zygote must have one thread and this one has %d: a preloaded module starts threads"
+                 % count)
+
+
 def reseed():
     """A forked generator would give every cell the same numbers."""
     sys.modules["threading"].main_thread()._set_native_id()  # it has a new one, too
@@ -97,6 +105,7 @@ def main():
     loaded = preload(name for name in wanted if name)
     rehearse(modules)
     sys.modules["linecache"].clearcache()
+    require_one_thread()
     native = modules["retort_guest"]
     guest = modules["guest"].Guest(CONTROL, native, WORKDIR)
     guest.rehearse()
