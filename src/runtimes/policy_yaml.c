@@ -8,7 +8,8 @@
  *     env: { REGION: eu }
  *
  * Scalars only, one level of lists and maps; aliases and anchors are refused, so that a small file
- * cannot stand for a large one.
+ * cannot stand for a large one. What would be passed over in silence (a second document, a preset
+ * after what refines it) is refused too: a limit that somebody wrote must hold.
  */
 #include "runtimes/runtimes_internal.h"
 
@@ -21,6 +22,7 @@ typedef struct reader {
     yaml_event_t event;
     rt_arena *arena;
     rt_policy *policy;
+    bool has_begun; /* a field was set */
     rt_error *err;
 } reader;
 
@@ -47,7 +49,11 @@ static bool advance(reader *r)
 static bool set(reader *r, rt_str key, rt_str value)
 {
     size_t line = r->event.start_mark.line + 1;
+    bool is_first = !r->has_begun;
+    r->has_begun = true;
     if (rt_str_eq_c(key, "extends")) {
+        if (!is_first)
+            return rt_fail(r->err, RT_INVALID, "policy: line %zu: 'extends' comes first", line);
         const rt_policy *base = rt_policy_preset(value);
         if (!base)
             return rt_fail(r->err, RT_NOT_FOUND, "policy: line %zu: there is no preset '%.*s'", line,
@@ -74,6 +80,11 @@ static bool read_list(reader *r, rt_str key)
     return r->event.type == YAML_SEQUENCE_END_EVENT;
 }
 
+static bool has_byte(rt_str s, char byte)
+{
+    return s.len > 0 && memchr(s.ptr, byte, s.len);
+}
+
 static bool read_map(reader *r, rt_str key)
 {
     while (advance(r) && r->event.type != YAML_MAPPING_END_EVENT) {
@@ -85,6 +96,10 @@ static bool read_map(reader *r, rt_str key)
         if (r->event.type != YAML_SCALAR_EVENT)
             break;
         rt_str value = scalar(&r->event);
+        if (has_byte(name, '=') || has_byte(name, '\0') || has_byte(value, '\0'))
+            return rt_fail(r->err, RT_INVALID,
+                           "policy: line %zu: env: a name has no '=', and neither it nor its value a NUL",
+                           r->event.start_mark.line + 1);
         if (!set(r, key, rt_arena_printf(r->arena, "%.*s=%.*s", RT_FMT(name), RT_FMT(value))))
             return false;
     }
@@ -135,7 +150,12 @@ static bool read_document(reader *r)
     while (advance(r) && r->event.type != YAML_MAPPING_END_EVENT)
         if (!read_field(r))
             return false;
-    return r->event.type == YAML_MAPPING_END_EVENT;
+    if (r->event.type != YAML_MAPPING_END_EVENT || !advance(r) || !advance(r))
+        return false;
+    if (r->event.type != YAML_STREAM_END_EVENT)
+        return rt_fail(r->err, RT_INVALID, "policy: line %zu: one document is expected",
+                       r->event.start_mark.line + 1);
+    return true;
 }
 
 bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err)
@@ -148,7 +168,8 @@ bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err
                        YAML_MAX);
     if (!yaml_parser_initialize(&r.parser))
         return rt_fail(err, RT_LIMIT, "policy: no memory for the YAML parser");
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)yaml.ptr, yaml.len);
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)(yaml.len ? yaml.ptr : ""),
+                                 yaml.len);
     bool ok = read_document(&r);
     yaml_event_delete(&r.event);
     yaml_parser_delete(&r.parser);
