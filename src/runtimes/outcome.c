@@ -79,6 +79,8 @@ static void read_error(rt_outcome *out, rt_json frame, rt_arena *arena)
     rt_json_i64(rt_json_get_c(frame, "line"), &e->line);
     rt_json_i64(rt_json_get_c(frame, "column"), &e->column);
     rt_json_i64(rt_json_get_c(frame, "status"), &e->status);
+    if (e->status < 0 || e->status > 255)
+        e->status = 0; /* no process ends so, and exit(256) would say that all is well */
     e->hint = hint_for(frame, arena);
     if (rt_str_eq_c(e->type, "MemoryError")) {
         out->status = RT_STATUS_MEMORY_ERROR;
