@@ -59,7 +59,7 @@ static const policy_key keys[] = {
       offsetof(rt_policy, memory_bytes), 16 * MB, 64 * GB, NULL },
     { { "scratch", "size of the scratch directory, which counts as memory: 1M to 16G" }, K_BYTES,
       offsetof(rt_policy, scratch_bytes), 1 * MB, 16 * GB, NULL },
-    { { "output", "stdout and stderr together, and the answer: 1K to 64M" }, K_BYTES,
+    { { "output", "stdout and stderr together, and the answer: 1K to 60M" }, K_BYTES,
       offsetof(rt_policy, output_bytes), 1 * KB, 60 * MB, NULL },
     { { "code", "size of the code: 1K to 16M" }, K_BYTES, offsetof(rt_policy, code_bytes), 1 * KB,
       16 * MB, NULL },
