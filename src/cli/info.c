@@ -83,6 +83,10 @@ int cli_policies(int argc, char **argv)
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
     const char *name;
+    if (has_flag(argc, argv, "--help")) {
+        puts("Usage: retort policies [--json]\n\nLists the presets that --policy takes.");
+        return EXIT_GOOD;
+    }
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     for (size_t i = 0; (name = rt_policy_preset_name(i)); i++) {

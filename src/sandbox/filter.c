@@ -158,22 +158,22 @@ static void add_sockets(rule_maker *m)
     for (size_t f = 0; f < RT_COUNT(families); f++)
         for (size_t t = 0; t < RT_COUNT(types); t++) {
             struct scmp_arg_cmp args[] = {
-                SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[f]),
+                SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[f], 0),
                 SCMP_A1(SCMP_CMP_MASKED_EQ, type_mask & 0xffffffffu, (scmp_datum_t)types[t]),
             };
             add(m, SCMP_ACT_ALLOW, "socket", 2, args);
         }
     /* libc itself tries these two at every look-up of a user or an interface: no report. */
-    struct scmp_arg_cmp netlink = SCMP_A0(SCMP_CMP_EQ, AF_NETLINK);
-    struct scmp_arg_cmp local = SCMP_A0(SCMP_CMP_EQ, AF_UNIX);
+    struct scmp_arg_cmp netlink = SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0);
+    struct scmp_arg_cmp local = SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0);
     add(m, SCMP_ACT_ERRNO(EAFNOSUPPORT), "socket", 1, &netlink);
     add(m, SCMP_ACT_ERRNO(EPERM), "socket", 1, &local);
     struct scmp_arg_cmp pair[] = {
-        SCMP_A0(SCMP_CMP_EQ, AF_UNIX),
+        SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0),
         SCMP_A1(SCMP_CMP_MASKED_EQ, type_mask & 0xffffffffu, SOCK_STREAM),
     };
     add(m, SCMP_ACT_ALLOW, "socketpair", 2, pair);
-    struct scmp_arg_cmp no_address = SCMP_A4(SCMP_CMP_EQ, 0);
+    struct scmp_arg_cmp no_address = SCMP_A4(SCMP_CMP_EQ, 0, 0);
     add(m, SCMP_ACT_ALLOW, "sendto", 1, &no_address);
 }
 
