@@ -40,7 +40,8 @@ int warden_unwatch(warden *w, source *s)
 
 void warden_forget(warden *w, source *s)
 {
-    int fd RT_CLEANUP(rt_closep) = warden_unwatch(w, s);
+    int fd = warden_unwatch(w, s);
+    rt_closep(&fd);
 }
 
 /* ---- deciding what to start next ---- */
