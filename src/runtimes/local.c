@@ -296,6 +296,16 @@ static rt_str say(rt_arena *arena, const char *format, uint64_t number)
     return rt_arena_str(arena, rt_str_of(text));
 }
 
+/* A run whose child was out of memory may have gone on and answered well. */
+static bool has_failed(const progress *p)
+{
+    rt_json answer;
+    if (p->usage.wait_status != 0)
+        return true;
+    return p->answer.len > 0 && rt_json_parse(p->answer, p->arena, &answer, &(rt_error){ 0 }) &&
+           rt_str_eq_c(rt_json_str(rt_json_get_c(answer, "op")), "error");
+}
+
 /* The limits that only we and the kernel can know of; true when one of them ended the run. */
 static bool conclude_limits(progress *p)
 {
@@ -303,8 +313,6 @@ static bool conclude_limits(progress *p)
     rt_outcome *out = p->out;
     bool is_killed = WIFSIGNALED(p->usage.wait_status);
     int signal = is_killed ? WTERMSIG(p->usage.wait_status) : 0;
-    bool has_failed = is_killed || WEXITSTATUS(p->usage.wait_status) != 0 ||
-                      rt_str_find(p->answer, RT_STR("\"error\"")) >= 0;
     if (p->was_cancelled)
         runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "", RT_STR("the run was cancelled"),
                       (rt_str){ 0 });
@@ -321,7 +329,7 @@ static bool conclude_limits(progress *p)
                       say(p->arena, "The answer is larger than the output limit of %llu bytes",
                           policy->output_bytes),
                       RT_STR("return a summary, write a file to out/, or allow more with --output"));
-    else if (p->usage.was_out_of_memory && has_failed)
+    else if (p->usage.was_out_of_memory && has_failed(p))
         runtimes_fail(out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
                       say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20),
                       RT_STR("work in smaller pieces, or allow more with --memory"));
