@@ -139,10 +139,18 @@ fuzz: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); mkdir -p $(B)/fuzz/found/$$name; \
 	    $$t -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/found/$$name tests/corpus/$${name%_fuzz} || exit 1; done
 
-$(B)/fuzz/%: src/%.c $(LIB_SRC) $(wildcard src/*/*.h)
+FUZZ_CFLAGS := $(CSTD) -O1 -g -Isrc -fno-sanitize-recover=undefined
+$(B)/fuzz/obj/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@
+
+$(B)/fuzz/libretort.a: $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(LIB_SRC))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/fuzz/%: src/%.c $(B)/fuzz/libretort.a
 	@mkdir -p $(@D) tests/corpus/$(patsubst %_fuzz,%,$(notdir $*))
-	$(CLANG) $(CSTD) -O1 -g -Isrc -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -o $@ $< $(LIB_SRC) $(LIBS) -lpthread
+	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) -lpthread
 
 $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
@@ -158,6 +166,6 @@ format:
 clean:
 	rm -rf $(B)
 
--include $(wildcard $(B)/obj/*/*.d $(B)/obj/guests/*/*.d)
+-include $(wildcard $(B)/obj/*/*.d $(B)/obj/guests/*/*.d $(B)/fuzz/obj/*/*.d $(B)/fuzz/obj/guests/*/*.d)
 
 .PHONY: all setup unit strict corpus fuzz format clean run test asan bench e2e
