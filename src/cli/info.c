@@ -18,6 +18,20 @@ static bool has_flag(int argc, char **argv, const char *flag)
     return false;
 }
 
+/* For commands whose only options are flags; false after saying which one is unknown. */
+static bool are_flags_known(int argc, char **argv, const char *known)
+{
+    for (int i = 1; i < argc; i++) {
+        char padded[64];
+        snprintf(padded, sizeof(padded), " %.60s ", argv[i]);
+        if (strstr(known, padded))
+            continue;
+        fprintf(stderr, "retort: unknown option %.60s; 'retort %s --help' lists them\n", argv[i], argv[0]);
+        return false;
+    }
+    return true;
+}
+
 static bool open_local(rt_runtime **out, rt_error *err)
 {
     rt_local_config config = { .max_cells = 2 };
@@ -62,6 +76,8 @@ int cli_languages(int argc, char **argv)
         puts("Usage: retort languages [--json]\n\nStarts each runtime once and prints its version.");
         return EXIT_GOOD;
     }
+    if (!are_flags_known(argc, argv, " --json "))
+        return EXIT_USAGE;
     if (!open_local(&local, &err))
         return cli_complain(&err);
     size_t count = local->languages(local, &arena, list, LANGUAGES_MAX);
@@ -87,6 +103,8 @@ int cli_policies(int argc, char **argv)
         puts("Usage: retort policies [--json]\n\nLists the presets that --policy takes.");
         return EXIT_GOOD;
     }
+    if (!are_flags_known(argc, argv, " --json "))
+        return EXIT_USAGE;
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     for (size_t i = 0; (name = rt_policy_preset_name(i)); i++) {
@@ -170,6 +188,8 @@ int cli_doctor(int argc, char **argv)
              "cannot run here.");
         return EXIT_GOOD;
     }
+    if (!are_flags_known(argc, argv, " "))
+        return EXIT_USAGE;
     size_t count = rt_sandbox_examine(layers, LAYERS_MAX);
     for (size_t i = 0; i < count; i++) {
         show_layer(&layers[i]);

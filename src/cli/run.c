@@ -265,24 +265,45 @@ static bool read_stdin(const options *o, rt_run *run, rt_error *err)
 
 /* ---- showing ---- */
 
-static void show_output(void *ctx, int stream, rt_str text)
+/* False when nobody reads any more: then the run is not wanted either. */
+static bool show_output(void *ctx, int stream, rt_str text)
 {
     (void)ctx;
-    rt_write_all(stream, text, NULL);
+    return rt_write_all(stream, text, NULL);
+}
+
+/* Text that code chose, in a line of ours: it must not move the cursor or colour the screen. */
+static void print_plain(rt_str text, bool keeps_lines)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        bool is_harmless = (c >= ' ' && c != 0x7f) || (keeps_lines && (c == '\n' || c == '\t'));
+        if (is_harmless)
+            fputc(c, stderr);
+        else
+            fprintf(stderr, "\\x%02x", c);
+    }
 }
 
 static void show_error(const rt_outcome *outcome)
 {
     const rt_code_error *e = &outcome->error;
-    if (e->stack.len > 0)
-        fprintf(stderr, "%.*s%s", RT_FMT(e->stack), e->stack.ptr[e->stack.len - 1] == '\n' ? "" : "\n");
-    rt_str name = e->name.len ? e->name : e->type;
-    fprintf(stderr, "retort: %.*s", RT_FMT(name));
+    if (e->stack.len > 0) {
+        print_plain(rt_str_trim(e->stack), true);
+        fputc('\n', stderr);
+    }
+    fputs("retort: ", stderr);
+    print_plain(e->name.len ? e->name : e->type, false);
     if (e->line > 0)
         fprintf(stderr, " on line %lld", (long long)e->line);
-    fprintf(stderr, ": %.*s\n", RT_FMT(e->message));
-    if (e->hint.len > 0)
-        fprintf(stderr, "retort: %.*s\n", RT_FMT(e->hint));
+    fputs(": ", stderr);
+    print_plain(e->message, true);
+    fputc('\n', stderr);
+    if (e->hint.len > 0) {
+        fputs("retort: ", stderr);
+        print_plain(e->hint, false);
+        fputc('\n', stderr);
+    }
 }
 
 /* A text answers as itself, everything else as JSON. */
@@ -343,14 +364,18 @@ static void show_artifacts(const options *o, const rt_outcome *outcome)
     for (size_t i = 0; i < outcome->artifact_count; i++) {
         const rt_file *f = &outcome->artifacts[i];
         rt_error err = { 0 };
-        if (f->is_cut)
-            fprintf(stderr, "retort: artifact %.*s (%llu bytes) is too large to bring back\n",
-                    RT_FMT(f->name), (unsigned long long)f->size);
-        else if (o->out_dir && !save_artifact(o, f, &err))
+        if (o->out_dir && !f->is_cut && !save_artifact(o, f, &err)) {
             fprintf(stderr, "retort: %s\n", err.text);
-        else if (!o->is_json)
-            fprintf(stderr, "retort: artifact %.*s (%llu bytes)%s\n", RT_FMT(f->name),
-                    (unsigned long long)f->size, o->out_dir ? "" : "; keep it with --out DIR");
+            continue;
+        }
+        if (o->is_json && !f->is_cut)
+            continue;
+        fputs("retort: artifact ", stderr);
+        print_plain(f->name, false);
+        fprintf(stderr, " (%llu bytes)%s\n", (unsigned long long)f->size,
+                f->is_cut    ? " is too large to bring back"
+                : o->out_dir ? ""
+                             : "; keep it with --out DIR");
     }
 }
 
@@ -448,6 +473,7 @@ static int repeat(options *o, rt_runtime *local, rt_run *run)
         free(r.us);
         return cli_complain(&r.error);
     }
+    r.failed = 0;
     uint64_t began = rt_now_ns();
     while (count + 1 < wanted && pthread_create(&threads[count], NULL, repeat_some, &r) == 0)
         count++;

@@ -42,6 +42,7 @@ typedef struct progress {
     rt_str answer;  /* the first result or error frame */
     uint64_t deadline_ns;
     bool was_timeout, was_flood, was_cancelled, was_frame_too_big;
+    bool is_unheard; /* nobody takes the output any more */
     rt_cell_usage usage;
 } progress;
 
@@ -122,13 +123,16 @@ static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 
 /* ---- the request ---- */
 
+/* Behind the cgroup, where there is one, the rlimit is only a second fence and stands further out. */
+#define PROCESSES_SLACK 16
+
 static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind)
 {
     rt_jw_kobject(w, "limits");
     rt_jw_ku64(w, "cpu_seconds", (p->cpu_ms + 999) / 1000);
     rt_jw_ku64(w, "data_bytes", kind->is_data_limited ? p->memory_bytes : 0);
     rt_jw_ku64(w, "file_bytes", p->scratch_bytes);
-    rt_jw_ku64(w, "processes", p->processes);
+    rt_jw_ku64(w, "processes", p->processes + PROCESSES_SLACK);
     rt_jw_ku64(w, "descriptors", 1024);
     rt_jw_end(w);
 }
@@ -192,8 +196,11 @@ static void take_output(progress *p, rt_cell *cell, const rt_cell_event *event)
     rt_str kept = rt_str_slice(event->text, 0, (size_t)(had < most ? most - had : 0));
     rt_buf_add(&p->text[event->stream - 1], kept);
     *(event->stream == 1 ? &out->out_bytes : &out->err_bytes) += event->text.len;
-    if (p->run->on_output && kept.len > 0)
-        p->run->on_output(p->run->output_ctx, event->stream, kept);
+    if (p->run->on_output && kept.len > 0 && !p->is_unheard &&
+        !p->run->on_output(p->run->output_ctx, event->stream, kept)) {
+        p->is_unheard = true;
+        rt_cell_cancel(cell);
+    }
     if (had + event->text.len > most && !p->was_flood) {
         p->was_flood = true;
         rt_cell_kill(cell, NULL);
@@ -296,23 +303,25 @@ static rt_str say(rt_arena *arena, const char *format, uint64_t number)
     return rt_arena_str(arena, rt_str_of(text));
 }
 
-/* A run whose child was out of memory may have gone on and answered well. */
-static bool has_failed(const progress *p)
+static void fail_memory(progress *p)
 {
-    rt_json answer;
-    if (p->usage.wait_status != 0)
-        return true;
-    return p->answer.len > 0 && rt_json_parse(p->answer, p->arena, &answer, &(rt_error){ 0 }) &&
-           rt_str_eq_c(rt_json_str(rt_json_get_c(answer, "op")), "error");
+    runtimes_fail(p->out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
+                  say(p->arena, "Memory limit of %lluMB exceeded", p->run->policy->memory_bytes >> 20),
+                  RT_STR("work in smaller pieces, or allow more with --memory"));
 }
 
-/* The limits that only we and the kernel can know of; true when one of them ended the run. */
-static bool conclude_limits(progress *p)
+static void fail_cpu(progress *p)
+{
+    runtimes_fail(p->out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
+                  say(p->arena, "CPU time limit of %llums exceeded", p->run->policy->cpu_ms),
+                  RT_STR("make the code faster, or allow more with --cpu"));
+}
+
+/* What we did to the run ourselves; true when that ended it. */
+static bool conclude_interruption(progress *p)
 {
     const rt_policy *policy = p->run->policy;
     rt_outcome *out = p->out;
-    bool is_killed = WIFSIGNALED(p->usage.wait_status);
-    int signal = is_killed ? WTERMSIG(p->usage.wait_status) : 0;
     if (p->was_cancelled)
         runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "", RT_STR("the run was cancelled"),
                       (rt_str){ 0 });
@@ -329,17 +338,43 @@ static bool conclude_limits(progress *p)
                       say(p->arena, "The answer is larger than the output limit of %llu bytes",
                           policy->output_bytes),
                       RT_STR("return a summary, write a file to out/, or allow more with --output"));
-    else if (p->usage.was_out_of_memory && has_failed(p))
-        runtimes_fail(out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
-                      say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20),
-                      RT_STR("work in smaller pieces, or allow more with --memory"));
-    else if (signal == SIGXCPU)
-        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
-                      say(p->arena, "CPU time limit of %llums exceeded", policy->cpu_ms),
-                      RT_STR("make the code faster, or allow more with --cpu"));
     else
         return false;
     return true;
+}
+
+static void name_limit(rt_outcome *out, const char *limit, rt_str hint)
+{
+    out->error.type = RT_STR("ResourceLimitError");
+    out->error.limit = rt_str_of(limit);
+    out->error.hint = hint;
+}
+
+/* A failure that has a limit of the policy behind it is told as that; the kernel knows. */
+static void conclude_limits(progress *p)
+{
+    const rt_policy *policy = p->run->policy;
+    rt_outcome *out = p->out;
+    int status = p->usage.wait_status;
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    bool is_cpu = signal == SIGXCPU || out->error.status == 128 + SIGXCPU || p->usage.was_out_of_cpu ||
+                  (signal == SIGKILL && p->usage.cpu_us >= policy->cpu_ms * 1000);
+    if (!out->has_error)
+        return;
+    if (p->usage.was_out_of_memory)
+        fail_memory(p);
+    else if (is_cpu)
+        fail_cpu(p);
+    else if (p->usage.was_out_of_processes)
+        name_limit(out, "processes",
+                   say(p->arena, "at most %llu processes and threads may run at once; allow more with "
+                                 "--processes",
+                       policy->processes));
+    else if (p->usage.was_out_of_scratch && out->error.limit.len == 0)
+        name_limit(out, "scratch", RT_STR("the scratch directory is full; allow more with --scratch"));
+    else if (rt_str_eq_c(out->error.limit, "memory")) /* the language noticed first, in its own line */
+        out->error.message =
+            say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20);
 }
 
 static void conclude_exit(progress *p)
@@ -351,9 +386,9 @@ static void conclude_exit(progress *p)
                       rt_arena_printf(p->arena, "the code was ended by signal %d (%s)", WTERMSIG(status),
                                       strsignal(WTERMSIG(status))),
                       (rt_str){ 0 });
-    else if (WEXITSTATUS(status) != 0)
+    else if (out->exit_code != 0)
         runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
-                      say(p->arena, "the code ended with status %llu", (uint64_t)WEXITSTATUS(status)),
+                      say(p->arena, "the code ended with status %llu", (uint64_t)out->exit_code),
                       (rt_str){ 0 });
 }
 
@@ -385,42 +420,43 @@ static int exit_code_of(const progress *p)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static bool conclude(progress *p, const guest_kind *kind, rt_error *err)
+/* What the guest said, if it is of any use. */
+static void read_answer(progress *p)
 {
     rt_outcome *out = p->out;
+    rt_error problem = { 0 };
+    if (p->answer.len > 0 && !runtimes_read_result(out, p->answer, p->arena, &problem))
+        runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
+                      rt_arena_printf(p->arena, "the answer cannot be used: %s", problem.text),
+                      (rt_str){ 0 });
+    if (out->exit_code == 0 && out->error.status > 0 && out->error.status < 256)
+        out->exit_code = (int)out->error.status;
+    if (out->exit_code == 0 && out->has_error)
+        out->exit_code = 1;
+}
+
+static void conclude(progress *p, const guest_kind *kind)
+{
+    rt_outcome *out = p->out;
+    bool is_shell = strcmp(kind->language, "bash") == 0;
     out->out = rt_arena_str(p->arena, rt_buf_str(&p->text[0]));
     out->err = rt_arena_str(p->arena, rt_buf_str(&p->text[1]));
     out->cpu_us = p->usage.cpu_us;
     out->memory_peak_bytes = p->usage.memory_peak_bytes;
     out->exit_code = exit_code_of(p);
-    if (conclude_limits(p)) {
-        if (out->exit_code == 0)
-            out->exit_code = 1;
-        return true;
+    if (conclude_interruption(p)) {
+        out->exit_code = out->exit_code ? out->exit_code : 1;
+        return;
     }
-    if (p->answer.len > 0) {
-        if (!runtimes_read_result(out, p->answer, p->arena, err))
-            return false;
-        if (out->has_error && out->exit_code == 0)
-            out->exit_code = out->error.status > 0 ? (int)out->error.status : 1;
-    }
+    read_answer(p);
     if (!out->has_error)
         conclude_exit(p);
-    if (out->has_error && out->error.status == 128 + SIGXCPU)
-        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
-                      say(p->arena, "CPU time limit of %llums exceeded", p->run->policy->cpu_ms),
-                      RT_STR("make the code faster, or allow more with --cpu"));
-    if (out->has_error && p->usage.was_out_of_processes) {
-        out->error.type = RT_STR("ResourceLimitError");
-        out->error.limit = RT_STR("processes");
-        out->error.hint = say(p->arena, "at most %llu processes and threads may run at once; allow more "
-                                        "with --processes",
-                              p->run->policy->processes);
-    }
-    if (strcmp(kind->language, "bash") == 0)
+    if (is_shell && out->has_error)
+        runtimes_read_shell_error(out, p->arena);
+    conclude_limits(p);
+    if (is_shell)
         answer_with_output(p);
     runtimes_explain(out, p->run->policy, p->arena);
-    return true;
 }
 
 /* ---- the three operations ---- */
@@ -434,6 +470,8 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     if (!check_run(asked, &language, err))
         return false;
     rt_run run = *asked;
+    if (rt_str_starts(run.code, RT_STR("\xef\xbb\xbf")))
+        run.code = rt_str_slice(run.code, 3, run.code.len); /* an editor's mark, not code */
     const guest_kind *kind = runtimes_guest(rt_str_of(language->name));
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
@@ -443,6 +481,7 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
                          .is_parsed = true };
     rt_cell_spec spec = { .zygote = runtimes_zygote_for(kind, run.code),
                           .memory_bytes = run.policy->memory_bytes,
+                          .cpu_ms = run.policy->cpu_ms,
                           .processes = run.policy->processes,
                           .scratch_bytes = run.policy->scratch_bytes,
                           .files = run.policy->files,
@@ -464,8 +503,9 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     p.deadline_ns = started + run.policy->wall_ms * 1000000ull;
     out->artifacts = rt_arena_alloc(arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
     bool ok = watch(&p, cell, err) &&
-              rt_cell_artifacts(cell, keep_artifact, &p, err) &&
-              conclude(&p, kind, err);
+              rt_cell_artifacts(cell, keep_artifact, &p, err);
+    if (ok)
+        conclude(&p, kind);
     out->wall_us = (rt_now_ns() - began) / 1000;
     rt_buf_done(&p.text[0]);
     rt_buf_done(&p.text[1]);
@@ -477,9 +517,12 @@ static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *a
                      rt_error *err)
 {
     local *l = (local *)self;
-    const rt_language *known = rt_language_find(language);
-    if (!known)
-        return rt_language_unknown(language, err);
+    const rt_language *known;
+    rt_run judged = { .language = language,
+                      .code = code,
+                      .policy = rt_policy_preset(RT_STR("default")) };
+    if (!check_run(&judged, &known, err))
+        return false;
     const checker *by = runtimes_checker(rt_str_of(known->name));
     rt_str path = rt_arena_printf(arena, "%s/%s", l->guests, by->path), program;
     if (!rt_read_file(path.ptr, CHECKER_MAX, arena, &program, err))

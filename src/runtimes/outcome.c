@@ -95,11 +95,12 @@ bool runtimes_read_result(rt_outcome *out, rt_str text, rt_arena *arena, rt_erro
 {
     rt_json frame;
     if (!rt_json_parse(text, arena, &frame, err))
-        return rt_wrap(err, "the guest's answer");
+        return false;
     rt_str op = member(frame, "op");
     if (rt_str_eq_c(op, "error")) {
         read_error(out, frame, arena);
     } else if (rt_str_eq_c(op, "result")) {
+        rt_json_i64(rt_json_get_c(frame, "status"), &out->error.status);
         rt_json value = rt_json_get_c(frame, "value");
         if (!rt_json_is_absent(value)) {
             rt_buf printed RT_CLEANUP(rt_buf_done) = { 0 };
@@ -107,8 +108,33 @@ bool runtimes_read_result(rt_outcome *out, rt_str text, rt_arena *arena, rt_erro
             out->has_value = out->is_parsed = true;
             out->value = rt_arena_str(arena, rt_buf_str(&printed));
         }
+    } else {
+        return rt_fail(err, RT_INVALID, "it is neither a result nor an error");
     }
     return true;
+}
+
+/* Bash names the place on stderr: "main.sh: line 3: syntax error near …". The last one counts. */
+void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena)
+{
+    rt_str rest = out->err, line, mark = RT_STR("main.sh: line ");
+    while (rt_str_cut(&rest, '\n', &line)) {
+        ptrdiff_t at = rt_str_find(line, mark);
+        uint64_t number;
+        rt_str tail, digits;
+        if (at < 0)
+            continue;
+        tail = rt_str_slice(line, (size_t)at + mark.len, line.len);
+        if (!rt_str_cut(&tail, ':', &digits) || !rt_str_to_u64(digits, &number))
+            continue;
+        rt_str what = rt_str_trim(tail);
+        if (rt_str_starts(what, RT_STR("`")))
+            continue; /* the line itself, quoted after the message */
+        out->error.line = (int64_t)number;
+        out->error.message = rt_arena_str(arena, what);
+        if (rt_str_find(what, RT_STR("syntax error")) >= 0)
+            out->error.type = out->error.name = RT_STR("SyntaxError");
+    }
 }
 
 /* After a failure: if something was refused on the way, say so, because it is probably the cause. */

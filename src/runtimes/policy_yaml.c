@@ -16,6 +16,7 @@
 #include <yaml.h>
 
 #define YAML_MAX (64u << 10)
+#define KEYS_MAX 64
 
 typedef struct reader {
     yaml_parser_t parser;
@@ -49,20 +50,33 @@ static bool advance(reader *r)
 static bool set(reader *r, rt_str key, rt_str value)
 {
     size_t line = r->event.start_mark.line + 1;
-    bool is_first = !r->has_begun;
-    r->has_begun = true;
-    if (rt_str_eq_c(key, "extends")) {
-        if (!is_first)
-            return rt_fail(r->err, RT_INVALID, "policy: line %zu: 'extends' comes first", line);
+    bool is_extends = rt_str_eq_c(key, "extends");
+    if (is_extends && r->is_first_pass) {
         const rt_policy *base = rt_policy_preset(value);
         if (!base)
             return rt_fail(r->err, RT_NOT_FOUND, "policy: line %zu: there is no preset '%.*s'", line,
                            (int)RT_MIN(value.len, (size_t)40), value.ptr);
         *r->policy = *base;
-        return true;
     }
+    if (is_extends || r->is_first_pass)
+        return true;
     return rt_policy_set(r->policy, key, value, r->arena, r->err) ||
            rt_wrap(r->err, "line %zu", line);
+}
+
+static bool note_key(reader *r, rt_str key)
+{
+    rt_str *grown = rt_arena_alloc(r->arena, sizeof(*grown) * (r->seen_count + 1));
+    for (size_t i = 0; i < r->seen_count; i++) {
+        grown[i] = r->seen[i];
+        if (rt_str_eq(key, r->seen[i]))
+            return rt_fail(r->err, RT_INVALID, "policy: line %zu: '%.*s' stands here a second time",
+                           r->event.start_mark.line + 1, (int)RT_MIN(key.len, (size_t)40), key.ptr);
+    }
+    grown[r->seen_count++] = key;
+    r->seen = grown;
+    return r->seen_count <= KEYS_MAX ||
+           rt_fail(r->err, RT_LIMIT, "policy: more than %d keys", KEYS_MAX);
 }
 
 static bool read_list(reader *r, rt_str key)
@@ -117,7 +131,7 @@ static bool read_field(reader *r)
         return rt_fail(r->err, RT_INVALID, "policy: line %zu: a key is expected",
                        r->event.start_mark.line + 1);
     rt_str key = rt_arena_str(r->arena, scalar(&r->event));
-    if (!advance(r))
+    if (!note_key(r, key) || !advance(r))
         return false;
     switch (r->event.type) {
     case YAML_SCALAR_EVENT:
@@ -160,20 +174,12 @@ static bool read_document(reader *r)
 
 bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err)
 {
-    reader r = { .arena = arena, .err = err };
     rt_policy policy = *rt_policy_preset(RT_STR("default"));
-    r.policy = &policy;
     if (yaml.len > YAML_MAX)
         return rt_fail(err, RT_LIMIT, "policy: a file of %zu bytes; at most %u are read", yaml.len,
                        YAML_MAX);
-    if (!yaml_parser_initialize(&r.parser))
-        return rt_fail(err, RT_LIMIT, "policy: no memory for the YAML parser");
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)(yaml.len ? yaml.ptr : ""),
-                                 yaml.len);
-    bool ok = read_document(&r);
-    yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
-    if (ok)
-        *out = policy;
-    return ok;
+    if (!read_pass(yaml, arena, &policy, true, err) || !read_pass(yaml, arena, &policy, false, err))
+        return false;
+    *out = policy;
+    return true;
 }

@@ -77,7 +77,7 @@ const rt_policy_key *rt_policy_key_at(size_t i); /* NULL past the last */
 
 /* ---- a run ---- */
 
-typedef void (*rt_output_fn)(void *ctx, int stream, rt_str text);
+typedef bool (*rt_output_fn)(void *ctx, int stream, rt_str text); /* false: end the run */
 
 typedef struct rt_run {
     rt_str language;

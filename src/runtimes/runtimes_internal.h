@@ -23,6 +23,7 @@ rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
 bool runtimes_read_result(rt_outcome *out, rt_str frame, rt_arena *arena, rt_error *err);
 void runtimes_fail(rt_outcome *out, rt_status status, const char *type, const char *limit,
                    rt_str message, rt_str hint);
+void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena);
 void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena);
 
 /* The program that checks code of a language, and the language it is itself written in. */

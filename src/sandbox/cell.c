@@ -30,7 +30,7 @@ struct rt_cell {
     size_t frame_taken;   /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
-    bool has_exit, was_exit_told, was_out_of_memory;
+    bool has_exit, was_exit_told, was_out_of_memory, was_out_of_cpu;
     uint64_t drained_ns; /* once it has ended: when we stop listening */
     list_end watched; /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
@@ -283,6 +283,8 @@ static bool hear_link(rt_cell *cell, rt_cell_event *event)
     }
     if (head.kind == LINK_MEMORY)
         cell->was_out_of_memory = true;
+    if (head.kind == LINK_CPU)
+        cell->was_out_of_cpu = true;
     if (head.kind != LINK_DENIAL || n != (ssize_t)sizeof(denial_note))
         return false;
     denial_note note;

@@ -323,6 +323,23 @@ static void attest(const warden *w, const cell *c, const waiter *who, char *text
              (unsigned long long)c->shape->scratch_bytes);
 }
 
+static void order_watch(const cell *c, uint64_t memory_bytes, uint64_t cpu_ms)
+{
+    struct {
+        link_head head;
+        watch_order watch;
+    } order = { { .kind = LINK_WATCH, .size = sizeof(order.watch) },
+                { .memory_bytes = memory_bytes, .cpu_ms = cpu_ms } };
+    jail_packet_send(c->link.fd, &order, sizeof(order), NULL, 0);
+}
+
+/* Without a pids cgroup the rlimit is the only fence; the guest itself counts. */
+static void limit_processes(const cell *c, uint64_t processes)
+{
+    struct rlimit limit = { .rlim_cur = processes + 1, .rlim_max = processes + 1 };
+    prlimit(c->main_pid, RLIMIT_NPROC, &limit, NULL);
+}
+
 void warden_cell_grant(warden *w, cell *c, waiter *who)
 {
     lease_message message = { .kind = LEASE_GRANT };
@@ -339,12 +356,9 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
     }
     if (has_cgroup)
         sandbox_cgroup_read(slot, &c->before);
-    link_head head = { .kind = LINK_WATCH, .size = sizeof(who->memory_bytes) };
-    char order[sizeof(head) + sizeof(who->memory_bytes)];
-    memcpy(order, &head, sizeof(head));
-    memcpy(order + sizeof(head), &who->memory_bytes, sizeof(who->memory_bytes));
-    if (!has_cgroup)
-        jail_packet_send(c->link.fd, order, sizeof(order), NULL, 0);
+    else
+        limit_processes(c, who->processes);
+    order_watch(c, has_cgroup ? 0 : who->memory_bytes, who->cpu_ms);
     attest(w, c, who, message.text, sizeof(message.text));
     c->state = CELL_LEASED;
     c->daemon_fds[GRANT_LINK] = fcntl(c->link.fd, F_DUPFD_CLOEXEC, 3);

@@ -43,8 +43,10 @@ typedef struct cell_init {
     int listeners[LISTENERS_MAX];
     size_t listener_count;
     unsigned denials;
-    uint64_t memory_limit; /* 0: a cgroup does it */
-    uint64_t memory_base, memory_peak; /* both only where we watch */
+    watch_order watch;
+    uint64_t next_ns; /* when to look again */
+    uint64_t memory_base, cpu_base;
+    uint64_t memory_peak; /* only where no cgroup counts */
 } cell_init;
 
 /* ---- setting up ---- */
@@ -244,7 +246,8 @@ static bool is_scratch_full(void)
 static void list_files(cell_init *me, uint32_t most)
 {
     listing all = { .max = RT_MIN(most, 1000u) };
-    list_end end = { .is_scratch_full = is_scratch_full(), .memory_peak = me->memory_peak };
+    list_end end = { .is_scratch_full = is_scratch_full(),
+                     .memory_peak = me->watch.memory_bytes ? me->memory_peak : 0 };
     all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
     int root = open(OUT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (root >= 0 && all.names) {
@@ -259,43 +262,121 @@ static void list_files(cell_init *me, uint32_t most)
     say(me, LINK_LIST_END, &end, sizeof(end), -1);
 }
 
-/* ---- watching memory ---- */
+/* ---- watching memory and CPU time ---- */
 
-/* What the processes of the cell have for themselves, and what lies in scratch. */
-static uint64_t memory_used(void)
+typedef struct usage {
+    uint64_t private_pages, cpu_ticks;
+} usage;
+
+/* utime, stime and those of children that were waited for: the 12th to 15th word after the name. */
+static uint64_t ticks_of(const char *stat)
 {
-    uint64_t pages = 0;
+    unsigned long long t[4] = { 0 };
+    const char *after = strrchr(stat, ')');
+    if (after)
+        sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0],
+               &t[1], &t[2], &t[3]);
+    return t[0] + t[1] + t[2] + t[3];
+}
+
+static bool read_proc(const char *pid, const char *file, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static usage read_usage(void)
+{
+    usage all = { 0 };
     DIR *dir = opendir("/proc");
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        char path[64], text[128];
+        char text[512];
         unsigned long resident = 0, shared = 0;
-        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || strcmp(e->d_name, "1") == 0)
             continue;
-        snprintf(path, sizeof(path), "/proc/%.20s/statm", e->d_name);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-        if (fd >= 0)
-            close(fd);
-        text[n > 0 ? n : 0] = '\0';
-        if (n > 0 && sscanf(text, "%*u %lu %lu", &resident, &shared) == 2 && resident > shared)
-            pages += resident - shared;
+        if (read_proc(e->d_name, "statm", text, sizeof(text)) &&
+            sscanf(text, "%*u %lu %lu", &resident, &shared) == 2 && resident > shared)
+            all.private_pages += resident - shared;
+        if (read_proc(e->d_name, "stat", text, sizeof(text)))
+            all.cpu_ticks += ticks_of(text);
     }
     if (dir)
         closedir(dir);
+    return all;
+}
+
+/* What the processes of the cell have for themselves, and what lies in scratch. */
+static uint64_t memory_used(const usage *now)
+{
     struct statfs fs;
+    uint64_t pages = now->private_pages;
     if (statfs(RT_WORKDIR, &fs) == 0)
         pages += fs.f_blocks - fs.f_bfree;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void watch_memory(cell_init *me)
+static uint64_t cpu_used_ms(const usage *now)
 {
-    uint64_t used = memory_used();
-    me->memory_peak = RT_MAX(me->memory_peak, used);
-    if (used <= me->memory_base + me->memory_limit)
-        return;
-    say(me, LINK_MEMORY, &used, sizeof(used), -1);
+    return now->cpu_ticks * 1000u / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+/* Even with every core busy the CPU limit cannot be reached sooner than this. */
+static uint64_t cpu_check_ms(uint64_t left_ms)
+{
+    uint64_t cores = (uint64_t)RT_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1l);
+    return RT_MAX(left_ms / cores, (uint64_t)WATCH_MS);
+}
+
+static void end_cell(cell_init *me, link_kind why)
+{
+    say(me, why, NULL, 0, -1);
     kill(-1, SIGKILL); /* everything in this pid namespace but us */
+    me->watch = (watch_order){ 0 };
+}
+
+static void watch(cell_init *me)
+{
+    usage now = read_usage();
+    uint64_t memory = memory_used(&now), cpu = cpu_used_ms(&now) - RT_MIN(cpu_used_ms(&now), me->cpu_base);
+    me->memory_peak = RT_MAX(me->memory_peak, memory);
+    me->next_ns = rt_now_ns() + WATCH_MS * 1000000ull;
+    if (me->watch.memory_bytes && memory > me->memory_base + me->watch.memory_bytes)
+        end_cell(me, LINK_MEMORY);
+    else if (me->watch.cpu_ms && cpu >= me->watch.cpu_ms)
+        end_cell(me, LINK_CPU);
+    else if (!me->watch.memory_bytes)
+        me->next_ns = rt_now_ns() + cpu_check_ms(me->watch.cpu_ms - cpu) * 1000000ull;
+}
+
+static void start_watch(cell_init *me, const watch_order *order)
+{
+    me->watch = *order;
+    me->next_ns = rt_now_ns() + cpu_check_ms(order->cpu_ms) * 1000000ull;
+    if (!order->memory_bytes)
+        return; /* what the guest used while it rehearsed is too little to subtract */
+    usage now = read_usage();
+    me->memory_base = memory_used(&now);
+    me->cpu_base = cpu_used_ms(&now);
+    me->next_ns = rt_now_ns() + WATCH_MS * 1000000ull;
+}
+
+static bool is_watching(const cell_init *me)
+{
+    return me->watch.memory_bytes || me->watch.cpu_ms;
+}
+
+static int until_watch_ms(const cell_init *me)
+{
+    uint64_t now = rt_now_ns();
+    if (!is_watching(me))
+        return -1;
+    return now >= me->next_ns ? 0 : (int)((me->next_ns - now + 999999) / 1000000);
 }
 
 /* ---- the loop ---- */
@@ -314,9 +395,10 @@ static void obey(cell_init *me)
         uint32_t most;
         memcpy(&most, packet + sizeof(head), sizeof(most));
         list_files(me, most);
-    } else if (head.kind == LINK_WATCH && head.size == sizeof(uint64_t)) {
-        memcpy(&me->memory_limit, packet + sizeof(head), sizeof(me->memory_limit));
-        me->memory_base = me->memory_peak = memory_used();
+    } else if (head.kind == LINK_WATCH && head.size == sizeof(watch_order)) {
+        watch_order order;
+        memcpy(&order, packet + sizeof(head), sizeof(order));
+        start_watch(me, &order);
     }
 }
 
@@ -328,11 +410,11 @@ static _Noreturn void serve(cell_init *me)
         size_t listeners = me->listener_count;
         for (size_t i = 0; i < listeners; i++)
             polled[2 + i] = (struct pollfd){ .fd = me->listeners[i], .events = POLLIN };
-        int n = poll(polled, 2 + listeners, me->memory_limit ? WATCH_MS : -1);
+        int n = poll(polled, 2 + listeners, until_watch_ms(me));
         if (n < 0 && errno != EINTR)
             _exit(1);
-        if (me->memory_limit)
-            watch_memory(me);
+        if (is_watching(me) && until_watch_ms(me) == 0)
+            watch(me);
         if (n <= 0)
             continue;
         for (size_t i = listeners; i-- > 0;) /* backwards: dropping moves the last one here */

@@ -383,6 +383,9 @@ bool sandbox_root_check(rt_str path, rt_error *err)
         if (rt_str_eq_c(part, "..") || rt_str_eq_c(part, ".") || rt_str_starts(rest, RT_STR("/")))
             return rt_fail(err, RT_DENIED, "read path '%.*s' must not contain ., .. or //",
                            (int)RT_MIN(path.len, (size_t)100), path.ptr);
+    if (rt_str_eq_c(path, "/tmp") || rt_str_eq_c(path, "/var/tmp"))
+        return rt_fail(err, RT_DENIED, "read path '%.*s' cannot be granted whole: the cell has its own; "
+                                       "name a directory in it", RT_FMT(path));
     for (size_t i = 0; i < RT_COUNT(own_places); i++)
         if (is_beneath(path, rt_str_of(own_places[i])))
             return rt_fail(err, RT_DENIED, "read path '%.*s' cannot be granted: %s belongs to the cell",

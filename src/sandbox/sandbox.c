@@ -195,6 +195,7 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
 {
     warden_request request = { .op = WARDEN_CELL,
                                .memory_bytes = spec->memory_bytes,
+                               .cpu_ms = spec->cpu_ms,
                                .processes = spec->processes,
                                .scratch_bytes = spec->scratch_bytes,
                                .files = spec->files,

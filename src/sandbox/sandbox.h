@@ -80,6 +80,7 @@ typedef enum rt_file_access {
 typedef struct rt_cell_spec {
     rt_str zygote;
     uint64_t memory_bytes;
+    uint64_t cpu_ms; /* of all processes together; 0: unlimited */
     uint64_t processes;
     uint64_t scratch_bytes;
     rt_file_access files;
@@ -130,6 +131,7 @@ typedef struct rt_cell_usage {
     bool was_out_of_memory;
     bool was_out_of_processes;
     bool was_out_of_scratch;
+    bool was_out_of_cpu;
 } rt_cell_usage;
 
 typedef struct rt_cell_event {

@@ -127,14 +127,20 @@ typedef enum link_kind {
     LINK_LIST,      /* holder: what is in out/? (uint32_t most) */
     LINK_FILE,      /* init: one file: uint64_t size, name, with a descriptor */
     LINK_LIST_END,  /* init: that was all; a list_end */
-    LINK_WATCH,     /* holder: no memory cgroup here, so watch: uint64_t bytes */
+    LINK_WATCH,     /* holder: what to watch over; a watch_order */
     LINK_MEMORY,    /* init: more memory than that; the cell was killed */
+    LINK_CPU,       /* init: more CPU time than that; the cell was killed */
 } link_kind;
 
 typedef struct link_head {
     uint32_t kind;
     uint32_t size;
 } link_head;
+
+typedef struct watch_order {
+    uint64_t memory_bytes; /* 0: a cgroup does it */
+    uint64_t cpu_ms;       /* 0: unlimited */
+} watch_order;
 
 typedef struct list_end {
     uint64_t memory_peak; /* 0 where a cgroup counts */
@@ -149,7 +155,7 @@ typedef enum warden_op { WARDEN_CELL, WARDEN_WARM } warden_op;
 typedef struct warden_request {
     uint32_t op;
     char zygote[RT_ZYGOTE_NAME_MAX];
-    uint64_t memory_bytes, processes, scratch_bytes;
+    uint64_t memory_bytes, cpu_ms, processes, scratch_bytes;
     uint32_t files;
     uint32_t is_exec_denied;
     uint32_t paths_bytes; /* NUL-separated read paths behind this struct */

@@ -226,6 +226,7 @@ static bool read_request(warden *w, const warden_request *asked, const char *pat
     if (!who->shape)
         return rt_fail(err, RT_LIMIT, "%d kinds of cell are in use at once; try again", SHAPES_MAX);
     who->memory_bytes = asked->memory_bytes;
+    who->cpu_ms = asked->cpu_ms;
     who->processes = asked->processes;
     return true;
 }

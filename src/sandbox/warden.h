@@ -94,7 +94,7 @@ typedef struct waiter {
     shape *shape;   /* a cell of it, or NULL: */
     zygote *zygote; /* word that this is warm */
     source lease;
-    uint64_t memory_bytes, processes;
+    uint64_t memory_bytes, cpu_ms, processes;
 } waiter;
 
 struct warden {

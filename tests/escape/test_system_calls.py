@@ -191,7 +191,7 @@ for i in range(3):
         os._exit(0)
 time.sleep(0.02)
 return 1"""
-    done = retort("run", "-l", "python", "-c", code, "--repeat", "40", "--json", timeout=15)
+    done = retort("run", "-l", "python", "-c", code, "--repeat", "120", "--json", timeout=20)
     assert done.status in (0, 1), done.stderr
     assert '"runs":40' in done.stdout
 

@@ -375,6 +375,17 @@ function syntaxError(error, code, prefix, { seen, locate }) {
   return new CompileError(error.message, line, column);
 }
 
+/*
+ * The user's function starts on an empty stack, from code without a file of ours, so that a stack the
+ * code looks at shows nothing of the guest.
+ */
+const start = vm.runInThisContext(
+  `(run, args, resolve, reject) => () => {
+     try { resolve(run.apply(globalThis, args)); } catch (error) { reject(error); }
+   }`,
+  { filename: 'node:internal/cell' },
+);
+
 /**
  * Compiles `source`; `values` are what it may see as variables. Returns { call, locate }: call()
  * gives the promise of the answer, locate() turns a position V8 reports into the user's.
@@ -398,12 +409,9 @@ function compile(source, { language, filename, folder, keep, values, check }) {
     throw syntaxError(error, code, open.length, { seen, locate: typed.locate });
   }
   const run = script.runInThisContext();
+  const args = names.map((name) => values[name]);
   return {
-    call: () =>
-      run.apply(
-        globalThis,
-        names.map((name) => values[name]),
-      ),
+    call: () => new Promise((resolve, reject) => queueMicrotask(start(run, args, resolve, reject))),
     locate: typed.locate,
   };
 }

@@ -2,9 +2,10 @@
  * shell.c - the guest for bash.
  *
  * There is no interpreter to warm here: a shell starts in a millisecond. The zygote is this small
- * program; the forked and sealed child runs bash as its own child, waits, and reports. The script
- * lies in a file so that bash's own messages carry the user's line numbers, and a BASH_ENV file sets
- * the trap that brings the variable RESULT back through descriptor 9.
+ * program; the forked and sealed child runs bash as its own child, waits, and reports. Bash gets the
+ * script as `bash -c SCRIPT main.sh`, so that its messages name the user's lines; what is too long
+ * for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the variable
+ * RESULT back through descriptor 9. Nothing needs a directory that can be written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +21,15 @@
 #include "base/base.h"
 #include "guests/jail/jail.h"
 
-#define SCRIPT      "/tmp/main.sh"
-#define PROLOGUE    "/tmp/.prologue"
+#define SCRIPT      "main.sh"
+#define SCRIPT_FILE "/tmp/main.sh"
+#define PROLOGUE_FD 8
 #define RESULT_FD   9
 #define ENV_MAX     (100u << 10) /* the kernel takes 128 KiB a variable */
 #define RESULT_MAX  (16u << 20)
 #define BASH        "/bin/bash"
 
-static const char prologue[] = "unset BASH_ENV\n"
+static const char prologue[] = "unset BASH_ENV; exec 8<&-\n"
                                "trap '[ -n \"${RESULT+x}\" ] && printf %s \"$RESULT\" >&9' EXIT\n";
 
 typedef struct run {
@@ -36,6 +38,8 @@ typedef struct run {
     int64_t id;
     int input;  /* memory file with the input, or -1 */
     int result; /* memory file that RESULT is written to */
+    int prologue;
+    const char *script; /* NULL: in SCRIPT_FILE */
 } run;
 
 static uint64_t number_of(rt_json object, const char *key)
@@ -63,6 +67,21 @@ static bool write_file(const char *path, rt_str text, rt_error *err)
     return rt_write_all(fd, text, err);
 }
 
+/* Below the descriptors that bash gets by number. */
+static int memory_file(const char *name, rt_str text, rt_error *err)
+{
+    int made RT_CLEANUP(rt_closep) = memfd_create(name, MFD_CLOEXEC);
+    int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 20);
+    if (fd < 0) {
+        rt_fail_errno(err, "memfd_create");
+        return -1;
+    }
+    if (rt_write_all(fd, text, err) && lseek(fd, 0, SEEK_SET) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 /* ---- input ---- */
 
 static void set_variable(rt_arena *arena, const char *name, rt_str value)
@@ -80,7 +99,7 @@ static bool is_name(rt_str key)
     return key.len > 0 && key.len < 200;
 }
 
-/* INPUT_<key>: the member as JSON text, whatever it is. */
+/* INPUT_<key>: a text as it is, anything else as JSON text. */
 static void set_members(run *r, rt_json input)
 {
     rt_str key;
@@ -90,7 +109,10 @@ static void set_members(run *r, rt_json input)
         rt_buf text RT_CLEANUP(rt_buf_done) = { .max = ENV_MAX };
         if (!is_name(key))
             continue;
-        rt_json_print(value, &text);
+        if (rt_json_type(value) == RT_JSON_STRING)
+            rt_buf_add(&text, rt_json_str(value));
+        else
+            rt_json_print(value, &text);
         if (rt_buf_ok(&text, NULL))
             set_variable(&r->arena, rt_arena_printf(&r->arena, "INPUT_%.*s", RT_FMT(key)).ptr,
                          rt_buf_str(&text));
@@ -138,11 +160,8 @@ static bool take_input(run *r, const jail_frame *frame, rt_error *err)
     rt_json_print(input, &text);
     set_variable(&r->arena, "INPUT", rt_buf_str(&text));
     set_members(r, input);
-    r->input = memfd_create("input", MFD_CLOEXEC);
-    if (r->input < 0 || !rt_write_all(r->input, rt_buf_str(&text), err))
-        return err->code ? false : rt_fail_errno(err, "memfd_create");
-    lseek(r->input, 0, SEEK_SET);
-    return true;
+    r->input = memory_file("input", rt_buf_str(&text), err);
+    return r->input >= 0;
 }
 
 static void set_environment(run *r)
@@ -164,19 +183,31 @@ static void set_environment(run *r)
 
 static _Noreturn void become_bash(const run *r)
 {
-    if ((r->input >= 0 && dup2(r->input, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0)
+    if ((r->input >= 0 && dup2(r->input, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0 ||
+        dup2(r->prologue, PROLOGUE_FD) < 0)
         _exit(126);
-    setenv("BASH_ENV", PROLOGUE, 1);
-    execl(BASH, "bash", SCRIPT, (char *)NULL);
+    setenv("BASH_ENV", "/dev/fd/8", 1);
+    if (r->script)
+        execl(BASH, "bash", "-c", r->script, SCRIPT, (char *)NULL);
+    else
+        execl(BASH, "bash", SCRIPT_FILE, (char *)NULL);
     dprintf(STDERR_FILENO, "%s: %s\n", BASH, strerror(errno));
     _exit(127);
 }
 
+static bool place_script(run *r, rt_error *err)
+{
+    rt_str code = rt_json_str(rt_json_get_c(r->request, "code"));
+    r->script = code.len <= ENV_MAX ? rt_arena_copy(&r->arena, code) : NULL;
+    return r->script || write_file(SCRIPT_FILE, code, err);
+}
+
 static bool run_bash(run *r, int *status, rt_error *err)
 {
-    r->result = memfd_create("result", MFD_CLOEXEC);
-    if (r->result < 0)
-        return rt_fail_errno(err, "memfd_create");
+    r->result = memory_file("result", (rt_str){ "", 0 }, err);
+    r->prologue = memory_file("prologue", rt_str_of(prologue), err);
+    if (r->result < 0 || r->prologue < 0)
+        return false;
     pid_t pid = fork();
     if (pid < 0)
         return rt_fail_errno(err, "start bash");
@@ -244,7 +275,7 @@ static int report(int control, run *r, int status)
 static int serve_run(int control, const jail_frame *frame, bool *keeps)
 {
     rt_error err = { 0 };
-    run r = { .input = -1, .result = -1 };
+    run r = { .input = -1, .result = -1, .prologue = -1 };
     int status = 0;
     bool ok = rt_json_parse((rt_str){ frame->data, frame->len }, &r.arena, &r.request, &err);
     rt_json_i64(rt_json_get_c(r.request, "id"), &r.id);
@@ -253,8 +284,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     if (ok)
         set_environment(&r);
     ok = ok && take_input(&r, frame, &err) &&
-         write_file(SCRIPT, rt_json_str(rt_json_get_c(r.request, "code")), &err) &&
-         write_file(PROLOGUE, rt_str_of(prologue), &err) && run_bash(&r, &status, &err);
+         place_script(&r, &err) && run_bash(&r, &status, &err);
     int code = 1;
     if (ok)
         code = report(control, &r, status);
@@ -262,6 +292,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
         report_error(control, r.id, "Error", rt_str_of(err.text), code);
     rt_closep(&r.input);
     rt_closep(&r.result);
+    rt_closep(&r.prologue);
     rt_arena_done(&r.arena);
     return code;
 }
