@@ -8,8 +8,9 @@
  *     env: { REGION: eu }
  *
  * Scalars only, one level of lists and maps; aliases and anchors are refused, so that a small file
- * cannot stand for a large one. What would be passed over in silence (a second document, a preset
- * after what refines it) is refused too: a limit that somebody wrote must hold.
+ * cannot stand for a large one. What would be passed over in silence (a second document, a key that
+ * stands there twice) is refused too: a limit that somebody wrote must hold. The text is read twice,
+ * for the preset and for what refines it, so that their order does not matter.
  */
 #include "runtimes/runtimes_internal.h"
 
@@ -23,7 +24,9 @@ typedef struct reader {
     yaml_event_t event;
     rt_arena *arena;
     rt_policy *policy;
-    bool has_begun; /* a field was set */
+    bool is_first_pass; /* looks for the preset only */
+    rt_str *seen;       /* keys */
+    size_t seen_count;
     rt_error *err;
 } reader;
 
@@ -170,6 +173,19 @@ static bool read_document(reader *r)
         return rt_fail(r->err, RT_INVALID, "policy: line %zu: one document is expected",
                        r->event.start_mark.line + 1);
     return true;
+}
+
+static bool read_pass(rt_str yaml, rt_arena *arena, rt_policy *policy, bool is_first, rt_error *err)
+{
+    reader r = { .arena = arena, .policy = policy, .is_first_pass = is_first, .err = err };
+    if (!yaml_parser_initialize(&r.parser))
+        return rt_fail(err, RT_LIMIT, "policy: no memory for the YAML parser");
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)(yaml.len ? yaml.ptr : ""),
+                                 yaml.len);
+    bool ok = read_document(&r);
+    yaml_event_delete(&r.event);
+    yaml_parser_delete(&r.parser);
+    return ok;
 }
 
 bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err)

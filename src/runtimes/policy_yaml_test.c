@@ -88,11 +88,19 @@ Test(policy_yaml, a_bad_value_is_answered_with_its_line)
     expect_refused(RT_STR("extends: slow\n"), RT_NOT_FOUND, "line 1: there is no preset 'slow'");
 }
 
-Test(policy_yaml, a_preset_comes_before_what_refines_it)
+/* Taken in order, the second line would undo the first without a word. */
+Test(policy_yaml, a_preset_does_not_undo_what_stands_before_it)
 {
-    /* Taken in order, the second line would undo the first without a word. */
-    expect_refused(RT_STR("subprocess: deny\nextends: default\n"), RT_INVALID, "line 2");
-    expect_refused(RT_STR("extends: voice\nextends: default\n"), RT_INVALID, "line 2");
+    rt_policy p = parse("subprocess: deny\ntimeout: 7s\nextends: voice\n");
+    cr_expect(p.is_exec_denied && p.wall_ms == 7000 && p.has_import_list);
+}
+
+Test(policy_yaml, a_key_stands_there_once)
+{
+    expect_refused(RT_STR("extends: voice\nextends: default\n"), RT_INVALID,
+                   "line 2: 'extends' stands here a second time");
+    expect_refused(RT_STR("timeout: 1s\ncpu: 1s\ntimeout: 9s\n"), RT_INVALID,
+                   "line 3: 'timeout' stands here a second time");
 }
 
 Test(policy_yaml, anchors_and_aliases_are_refused)
