@@ -65,6 +65,14 @@ static rt_str hint_for(rt_json frame, rt_arena *arena)
     return (rt_str){ 0 };
 }
 
+/* No process ends with more than 255, and exit(256) would say that all is well. */
+static int64_t status_of(rt_json frame)
+{
+    int64_t status = 0;
+    bool ok = rt_json_i64(rt_json_get_c(frame, "status"), &status);
+    return ok && status > 0 && status < 256 ? status : 0;
+}
+
 static void read_error(rt_outcome *out, rt_json frame, rt_arena *arena)
 {
     rt_code_error *e = &out->error;
@@ -78,9 +86,7 @@ static void read_error(rt_outcome *out, rt_json frame, rt_arena *arena)
     e->stack = member(frame, "stack");
     rt_json_i64(rt_json_get_c(frame, "line"), &e->line);
     rt_json_i64(rt_json_get_c(frame, "column"), &e->column);
-    rt_json_i64(rt_json_get_c(frame, "status"), &e->status);
-    if (e->status < 0 || e->status > 255)
-        e->status = 0; /* no process ends so, and exit(256) would say that all is well */
+    e->status = status_of(frame);
     e->hint = hint_for(frame, arena);
     if (rt_str_eq_c(e->type, "MemoryError")) {
         out->status = RT_STATUS_MEMORY_ERROR;
@@ -100,7 +106,7 @@ bool runtimes_read_result(rt_outcome *out, rt_str text, rt_arena *arena, rt_erro
     if (rt_str_eq_c(op, "error")) {
         read_error(out, frame, arena);
     } else if (rt_str_eq_c(op, "result")) {
-        rt_json_i64(rt_json_get_c(frame, "status"), &out->error.status);
+        out->error.status = status_of(frame);
         rt_json value = rt_json_get_c(frame, "value");
         if (!rt_json_is_absent(value)) {
             rt_buf printed RT_CLEANUP(rt_buf_done) = { 0 };
