@@ -267,6 +267,7 @@ static bool hear_link(rt_cell *cell, rt_cell_event *event)
     int fd;
     ssize_t n = read_link(cell, body, sizeof(body), &head, &fd);
     if (n < 0) {
+        rt_closep(&fd);
         cell->is_listed |= cell->link < 0;
         return false;
     }

@@ -581,6 +581,18 @@ Test(cell, more_files_than_the_most_are_not_kept_nor_leaked)
     cr_expect_eq(open_descriptors(), before);
 }
 
+Test(cell, a_descriptor_on_a_packet_too_short_is_closed)
+{
+    unsigned before = open_descriptors();
+    {
+        STAGE(s, 0);
+        int fd = STDIN_FILENO;
+        jail_packet_send(s.link, "abc", 3, &fd, 1);
+        cr_expect_eq(next(&s, 10).kind, RT_CELL_TIME);
+    }
+    cr_expect_eq(open_descriptors(), before);
+}
+
 Test(cell, a_first_process_that_is_gone_has_no_files)
 {
     STAGE(s, 0);
