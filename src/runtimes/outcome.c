@@ -123,7 +123,7 @@ bool runtimes_read_result(rt_outcome *out, rt_str text, rt_arena *arena, rt_erro
 /* Bash names the place on stderr: "main.sh: line 3: syntax error near …". The last one counts. */
 void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena)
 {
-    rt_str rest = out->err, line, mark = RT_STR("main.sh: line ");
+    rt_str rest = out->err, line, mark = RT_STR("main.sh: "), dash = RT_STR("-c: "), word = RT_STR("line ");
     while (rt_str_cut(&rest, '\n', &line)) {
         ptrdiff_t at = rt_str_find(line, mark);
         uint64_t number;
@@ -131,6 +131,11 @@ void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena)
         if (at < 0)
             continue;
         tail = rt_str_slice(line, (size_t)at + mark.len, line.len);
+        if (rt_str_starts(tail, dash))
+            tail = rt_str_slice(tail, dash.len, tail.len);
+        if (!rt_str_starts(tail, word))
+            continue;
+        tail = rt_str_slice(tail, word.len, tail.len);
         if (!rt_str_cut(&tail, ':', &digits) || !rt_str_to_u64(digits, &number))
             continue;
         rt_str what = rt_str_trim(tail);
