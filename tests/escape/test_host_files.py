@@ -52,9 +52,15 @@ def test_a_path_of_proc_tells_nothing_of_others(reads, path):
     assert reads[path] in ("ENOENT", "EACCES", "EPERM", "ENOTDIR")
 
 
-def test_physical_addresses_are_not_told(reads):
-    told = reads["/proc/self/pagemap"]
-    assert "succeeded" not in told or set(told.split("b'")[1]) <= set("\\x0'") or "\\x01" not in told
+def test_physical_addresses_are_not_told(run):
+    answer = run("python", """
+import ctypes
+page = ctypes.create_string_buffer(b'x' * 8192)
+with open('/proc/self/pagemap', 'rb') as f:
+    f.seek((ctypes.addressof(page) // 4096 + 1) * 8)
+    entry = int.from_bytes(f.read(8), 'little')
+return [entry >> 63, entry & ((1 << 55) - 1)]""")
+    assert not answer["success"] or answer["result"] == [1, 0]  # present, and the frame number hidden
 
 
 def test_the_directory_of_proc_shows_only_the_cell(attack):
@@ -215,6 +221,6 @@ for fd in os.listdir('/proc/self/fd'):
         print(fd, '->', os.readlink(f'/proc/self/fd/{fd}'))" """)
     shell, child = ({line.split(" -> ")[0].split()[-1]: line.split(" -> ")[1] for line in part.splitlines()
                      if " -> " in line} for part in answer["stdout"].split("child\n"))
-    assert set(shell) == {"0", "1", "2", "9", "255"} and set(child) == {"0", "1", "2", "9"}
+    assert set(shell) - {"255"} == set(child) == {"0", "1", "2", "9"}  # 255 is bash's own hold on its script
     assert shell["9"] == child["9"] == "/memfd:result (deleted)"
     assert all(shell[fd].startswith("pipe:") for fd in "012")

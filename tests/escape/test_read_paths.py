@@ -61,9 +61,7 @@ attempt("rename", lambda: os.rename({str(shelf / 'granted/data.txt')!r}, '/work/
 attempt("beside", lambda: open({str(shelf / 'new')!r}, 'w'))
 attempt("touch", lambda: os.utime({str(shelf / 'granted/data.txt')!r}))
 attempt("mode", lambda: os.chmod({str(shelf / 'granted/data.txt')!r}, 0o777))""", read=shelf / "granted")
-    assert {k: v for k, v in outcomes.items() if k != "beside"} == dict.fromkeys(
-        ["write", "create", "remove", "rename", "touch", "mode"], outcomes["write"]) or \
-        all(v in ("EROFS", "EACCES", "EPERM", "EXDEV") for k, v in outcomes.items() if k != "beside")
+    assert all(v in ("EROFS", "EACCES", "EPERM", "EXDEV") for v in outcomes.values()), outcomes
     assert (shelf / "granted/data.txt").read_text() == "granted data" and not (shelf / "new").exists()
 
 
@@ -150,7 +148,7 @@ WRITES = ["write scratch", "write tmp", "write shm", "write out"]
 
 def test_files_none_sees_no_host_file_and_has_a_scratch(attack, shelf):
     outcomes, _ = attack(MODES.format(path=str(shelf / "granted/data.txt")), files="none")
-    assert outcomes["read host"] == "ENOENT" and outcomes["write host"] != "succeeded"
+    assert outcomes["read host"] == "ENOENT" and not outcomes["write host"].startswith("succeeded")
     assert all(outcomes[w] == "succeeded: 1" for w in WRITES)
 
 
