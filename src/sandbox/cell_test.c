@@ -481,7 +481,7 @@ Test(cell, packets_that_make_no_sense_are_dropped)
 Test(cell, a_watcher_without_a_cgroup_can_say_that_memory_ran_out)
 {
     STAGE(s, 0);
-    say_link(&s, LINK_MEMORY, (rt_str){ 0 }, -1);
+    say_link(&s, LINK_MEMORY, RT_STR(""), -1);
     cr_expect_eq(next(&s, 5).kind, RT_CELL_TIME);
     say_exit(&s, (rt_cell_usage){ .wait_status = 9 });
     cr_expect(next(&s, 5000).usage.was_out_of_memory);
