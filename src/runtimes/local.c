@@ -21,6 +21,7 @@
 
 #define INLINE_INPUT_MAX   (32u << 10) /* above it, input travels in a memory file */
 #define FRAME_SLACK        (64u << 10)
+#define MEMORY_HINT        "work in smaller pieces, or allow more with --memory"
 #define CHECKER_MAX        (256u << 10)
 #define FINISH_MS          10000
 #define ARTIFACT_BYTES_MAX (32ull << 20)
@@ -307,7 +308,7 @@ static void fail_memory(progress *p)
 {
     runtimes_fail(p->out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
                   say(p->arena, "Memory limit of %lluMB exceeded", p->run->policy->memory_bytes >> 20),
-                  RT_STR("work in smaller pieces, or allow more with --memory"));
+                  RT_STR(MEMORY_HINT));
 }
 
 static void fail_cpu(progress *p)
@@ -372,9 +373,11 @@ static void conclude_limits(progress *p)
                        policy->processes));
     else if (p->usage.was_out_of_scratch && out->error.limit.len == 0)
         name_limit(out, "scratch", RT_STR("the scratch directory is full; allow more with --scratch"));
-    else if (rt_str_eq_c(out->error.limit, "memory")) /* the language noticed first, in its own line */
+    else if (rt_str_eq_c(out->error.limit, "memory")) { /* the language noticed first, in its own line */
         out->error.message =
             say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20);
+        out->error.hint = RT_STR(MEMORY_HINT);
+    }
 }
 
 static void conclude_exit(progress *p)

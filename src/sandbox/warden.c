@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TICK_SECONDS   1
@@ -290,11 +291,37 @@ static void hear_daemon(warden *w, source *s)
         close(lease);
 }
 
+static bool is_known(const warden *w, pid_t pid)
+{
+    for (unsigned i = 0; i < w->cell_count; i++)
+        if (w->cells[i].init_pid == pid || w->cells[i].main_pid == pid)
+            return true;
+    for (size_t i = 0; i < w->zygote_count; i++)
+        if (w->zygotes[i].pid == pid)
+            return true;
+    for (size_t i = 0; i < ROOTS_MAX; i++)
+        if (w->roots[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* A child nobody waits for (its birth failed half-way) would keep its pid namespace from ending. */
+static void reap_strays(const warden *w)
+{
+    siginfo_t info = { 0 };
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
+           !is_known(w, info.si_pid)) {
+        waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
 /* Once a second the pools look back: what was not needed for a while is given up, one by one. */
 static void look_back(warden *w, source *s)
 {
     uint64_t times;
     (void)!read(s->fd, &times, sizeof(times));
+    reap_strays(w);
     uint64_t now = rt_now_ns();
     for (size_t i = 0; i < SHAPES_MAX; i++) {
         shape *p = &w->shapes[i];
