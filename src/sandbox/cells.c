@@ -160,6 +160,10 @@ static void hear_link(warden *w, source *s)
     ssize_t n = jail_packet_recv(s->fd, packet, sizeof(packet), NULL, 0, &none, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return;
+    if (c->state == CELL_DYING) {
+        warden_forget(w, s); /* it ends because we said so */
+        return;
+    }
     if (n >= (ssize_t)sizeof(head))
         memcpy(&head, packet, sizeof(head));
     if (n >= (ssize_t)sizeof(head) && head.kind == LINK_READY) {

@@ -104,11 +104,10 @@ static _Noreturn void become_warden(keeper *k, int mapped)
                            .cgroups = &k->cgroups,
                            .slots = k->slots,
                            .ids = &k->ids,
+                           .keeper = mapped,
                            .has_landlock = sandbox_landlock_version() >= LANDLOCK_WANTED };
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read(mapped, &byte, 1) != 1)
         _exit(1);
-    close(mapped);
     setgroups(0, NULL); /* not granted everywhere; where it is not, there is nothing to drop */
     if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
         _exit(1);
@@ -129,20 +128,19 @@ static bool start_warden(keeper *k, rt_error *err)
     close(mapped[0]);
     bool ok = k->warden > 0 || rt_fail_errno(err, "make the namespaces of the house");
     ok = ok && sandbox_ids_apply(&k->ids, k->warden, err);
+    /* Our end stays open for as long as we live: the warden watches it. */
     ok = ok && (write(mapped[1], "", 1) == 1 || rt_fail_errno(err, "wake the warden"));
-    close(mapped[1]);
     if (ok)
         k->warden_pidfd = (int)syscall(SYS_pidfd_open, k->warden, 0);
     return ok;
 }
 
-/* From here on all we need is to end the warden and to remove directories that are ours. */
-static void keep_only_kill(void)
+/* From here on we only end the warden, and remove our cgroups from directories root cannot write. */
+static void keep_little(void)
 {
+    const uint32_t kept = 1u << CAP_KILL | 1u << CAP_DAC_OVERRIDE;
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct some[2] = { { .effective = 1u << CAP_KILL,
-                                                .permitted = 1u << CAP_KILL },
-                                              { 0 } };
+    struct __user_cap_data_struct some[2] = { { .effective = kept, .permitted = kept }, { 0 } };
     if (geteuid() == 0)
         syscall(SYS_capset, &head, some);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -175,7 +173,7 @@ int sandbox_keeper_main(int daemon_socket)
         ok = start_warden(&k, &failed.error);
     }
     if (ok) {
-        keep_only_kill();
+        keep_little();
         watch(&k);
     } else {
         jail_packet_send(k.daemon, &failed, sizeof(failed), NULL, 0);

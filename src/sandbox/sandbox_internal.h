@@ -188,6 +188,7 @@ int sandbox_keeper_main(int daemon_socket);
 
 typedef struct warden_setup {
     int daemon; /* SEQPACKET to the daemon */
+    int keeper; /* a pipe that ends when the keeper does */
     const rt_sandbox_config *config;
     const int *entry_fds;
     const cgroup_tree *cgroups;

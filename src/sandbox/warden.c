@@ -341,6 +341,12 @@ static void look_back(warden *w, source *s)
     }
 }
 
+static _Noreturn void follow_keeper(warden *w, source *s)
+{
+    (void)w, (void)s;
+    _exit(1);
+}
+
 /* ---- starting ---- */
 
 static bool set_up(warden *w, rt_error *err)
@@ -372,6 +378,7 @@ static bool set_up(warden *w, rt_error *err)
     struct itimerspec each = { { TICK_SECONDS, 0 }, { TICK_SECONDS, 0 } };
     if (!w->cells || w->epoll < 0 || timer < 0 || timerfd_settime(timer, 0, &each, NULL) != 0 ||
         !warden_watch(w, &w->daemon, setup->daemon, hear_daemon, w) ||
+        !warden_watch(w, &w->keeper, setup->keeper, follow_keeper, w) ||
         !warden_watch(w, &w->tick, timer, look_back, w))
         return rt_fail_errno(err, "start the warden's loop");
     return sandbox_root_frame(setup->config->root, setup->entry_fds, setup->config->root_count, err) &&

@@ -100,7 +100,7 @@ typedef struct waiter {
 struct warden {
     const warden_setup *setup;
     int epoll;
-    source daemon, tick;
+    source daemon, keeper, tick;
     root roots[ROOTS_MAX]; /* the first one is the plain one, where zygotes live */
     zygote zygotes[ZYGOTES_MAX];
     size_t zygote_count;
