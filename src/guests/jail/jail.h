@@ -115,7 +115,8 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
 
 /*
  * fork() with clone()'s flags: CLONE_NEW…, and CLONE_PARENT (the warden reaps every process of every
- * cell, so zygotes and nurseries give their children to it). Call with one thread only.
+ * cell, so zygotes and nurseries give their children to it). Call
+ * while no other thread is awake.
  */
 pid_t jail_clone(unsigned long extra_flags);
 

@@ -3,10 +3,11 @@
  *
  * The zygote keeps its capabilities (over its own user namespace only) because joining a cell's
  * namespaces needs them; the child gives them up in jail_enter(). A zygote never runs user code
- * and has exactly one thread.
+ * and forks only while no thread but the calling one is awake.
  */
 #include "guests/jail/jail.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,7 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define QUIET_TRIES 2000 /* a fifth of a second in all */
 
 /*
  * glibc keeps the thread id in memory and hands the kernel a robust-mutex list; its fork() renews
@@ -82,8 +86,59 @@ static int become_guest(const jail_order *order, const int *fds)
     return JAIL_CONTROL_FD;
 }
 
+/* The letter after the name: R runs, S sleeps … */
+static char state_of(const char *tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *after = strrchr(text, ')');
+    return after && after[1] ? after[2] : 'S';
+}
+
+/* How many threads there are, and whether all but us sleep. */
+static int look_at_threads(bool *are_quiet)
+{
+    char own[24];
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    snprintf(own, sizeof(own), "%ld", syscall(SYS_gettid));
+    *are_quiet = true;
+    for (struct dirent *e; tasks && (e = readdir(tasks));) {
+        if (e->d_name[0] == '.')
+            continue;
+        count++;
+        if (strcmp(e->d_name, own) != 0 && state_of(e->d_name) != 'S')
+            *are_quiet = false;
+    }
+    if (tasks)
+        closedir(tasks);
+    return count;
+}
+
+/*
+ * Node has threads that mostly sleep. One that is awake may hold a lock (malloc's, say), and in the
+ * child, where the thread does not exist, that lock would stay held for ever. So we wait until all
+ * sleep; a sleeping thread holds none.
+ */
+static void await_quiet(void)
+{
+    static bool is_alone;
+    bool are_quiet = is_alone;
+    for (int i = 0; !are_quiet && i < QUIET_TRIES; i++) {
+        is_alone = look_at_threads(&are_quiet) == 1;
+        if (!are_quiet)
+            nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    }
+}
+
 static pid_t fork_into(const int *fds, int own_pid_ns, const jail_hooks *hooks)
 {
+    await_quiet();
     if (setns(fds[JAIL_FD_INIT], CLONE_NEWPID) != 0)
         return -1;
     call(hooks->before_fork);
