@@ -4,7 +4,8 @@
  * The keeper is the daemon's only child. While it still has the rights it was started with it makes
  * the cgroups and writes the house's id maps; then it starts the warden in namespaces of its own and
  * sleeps. When the daemon or the warden is gone, however they went, it ends the other and removes
- * the cgroups. It reads nothing that comes from a cell.
+ * the cgroups; if it is killed itself, the warden ends too and the broom, its own child, removes
+ * them. Neither reads anything that comes from a cell.
  *
  * A program that links this room needs no code for it: the constructor below turns the re-executed
  * program into the keeper before its main() would run.
@@ -45,6 +46,7 @@ typedef struct keeper {
     house_ids ids;
     int entry_fds[64];
     int daemon;
+    int broom; /* a pipe that ends when we do, or -1 */
     pid_t warden;
     int warden_pidfd;
 } keeper;
@@ -95,6 +97,47 @@ static void detach_entries(keeper *k)
                                        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 }
 
+/* From here on we only end the warden, and remove our cgroups from directories root cannot write. */
+static void keep_little(void)
+{
+    const uint32_t kept = 1u << CAP_KILL | 1u << CAP_DAC_OVERRIDE;
+    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct some[2] = { { .effective = kept, .permitted = kept }, { 0 } };
+    if (geteuid() == 0)
+        syscall(SYS_capset, &head, some);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static _Noreturn void become_broom(const keeper *k, int keeper_lives)
+{
+    char byte;
+    prctl(PR_SET_NAME, "retort-broom");
+    dup2(keeper_lives, 3);
+    syscall(SYS_close_range, 4U, ~0U, 0);
+    keep_little();
+    while (read(3, &byte, 1) < 0 && errno == EINTR)
+        ;
+    sandbox_cgroup_remove(&k->cgroups);
+    _exit(0);
+}
+
+/* Should even we be killed, somebody is left to remove the cgroups. */
+static bool start_broom(keeper *k, rt_error *err)
+{
+    int lives[2];
+    k->broom = -1;
+    if (k->cgroups.kind == CGROUP_NONE)
+        return true;
+    if (pipe2(lives, O_CLOEXEC) != 0)
+        return rt_fail_errno(err, "pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        become_broom(k, lives[0]);
+    close(lives[0]);
+    k->broom = lives[1];
+    return pid > 0 || rt_fail_errno(err, "fork the broom");
+}
+
 static _Noreturn void become_warden(keeper *k, int mapped)
 {
     char byte;
@@ -106,6 +149,7 @@ static _Noreturn void become_warden(keeper *k, int mapped)
                            .ids = &k->ids,
                            .keeper = mapped,
                            .has_landlock = sandbox_landlock_version() >= LANDLOCK_WANTED };
+    rt_closep(&k->broom);
     if (read(mapped, &byte, 1) != 1)
         _exit(1);
     setgroups(0, NULL); /* not granted everywhere; where it is not, there is nothing to drop */
@@ -135,17 +179,6 @@ static bool start_warden(keeper *k, rt_error *err)
     return ok;
 }
 
-/* From here on we only end the warden, and remove our cgroups from directories root cannot write. */
-static void keep_little(void)
-{
-    const uint32_t kept = 1u << CAP_KILL | 1u << CAP_DAC_OVERRIDE;
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct some[2] = { { .effective = kept, .permitted = kept }, { 0 } };
-    if (geteuid() == 0)
-        syscall(SYS_capset, &head, some);
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
-
 static void watch(const keeper *k)
 {
     struct pollfd polled[2] = { { .fd = k->daemon, .events = POLLRDHUP },
@@ -167,7 +200,7 @@ int sandbox_keeper_main(int daemon_socket)
     setsid();
     raise_descriptor_limit();
     bool ok = read_config(&k, &failed.error) && prepare_cgroups(&k, &failed.error) &&
-              sandbox_ids_choose(&k.ids, &failed.error);
+              start_broom(&k, &failed.error) && sandbox_ids_choose(&k.ids, &failed.error);
     if (ok) {
         detach_entries(&k);
         ok = start_warden(&k, &failed.error);
