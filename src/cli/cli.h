@@ -22,7 +22,8 @@ int cli_policies(int argc, char **argv);
 /* "retort: text" on stderr, and the status that fits the error. */
 int cli_complain(const rt_error *err);
 
-/* The value of an option given as "--name value" or "--name=value"; moves *i on. NULL: not this one. */
+/* The value of an option given as "--name value" or "--name=value"; moves *i on. NULL: not this
+ * one. */
 const char *cli_option(int argc, char **argv, int *i, const char *name, rt_error *err);
 
 /* Settings of the local runtime that come from the environment (RETORT_PYTHON, RETORT_NODE …). */

@@ -1,5 +1,6 @@
 /*
- * info.c - the commands that only tell: languages, policies, doctor; and validate, which only looks.
+ * info.c - the commands that only tell: languages, policies, doctor; and validate, which only
+ * looks.
  */
 #include "cli/cli.h"
 
@@ -26,7 +27,8 @@ static bool are_flags_known(int argc, char **argv, const char *known)
         snprintf(padded, sizeof(padded), " %.60s ", argv[i]);
         if (strstr(known, padded))
             continue;
-        fprintf(stderr, "retort: unknown option %.60s; 'retort %s --help' lists them\n", argv[i], argv[0]);
+        fprintf(stderr, "retort: unknown option %.60s; 'retort %s --help' lists them\n", argv[i],
+                argv[0]);
         return false;
     }
     return true;
@@ -73,7 +75,8 @@ int cli_languages(int argc, char **argv)
     rt_language list[LANGUAGES_MAX];
     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;
     if (has_flag(argc, argv, "--help")) {
-        puts("Usage: retort languages [--json]\n\nStarts each runtime once and prints its version.");
+        puts(
+            "Usage: retort languages [--json]\n\nStarts each runtime once and prints its version.");
         return EXIT_GOOD;
     }
     if (!are_flags_known(argc, argv, " --json "))
@@ -132,7 +135,8 @@ int cli_validate(int argc, char **argv)
     for (int i = 1; i < argc && !err.code; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             puts("Usage: retort validate FILE [-l LANGUAGE]\n\n"
-                 "Parses the code and prints a JSON array of risks; exit status 1 if there are any.");
+                 "Parses the code and prints a JSON array of risks; exit status 1 if there are "
+                 "any.");
             return EXIT_GOOD;
         }
         if ((value = cli_option(argc, argv, &i, "-l", &err)) ||
@@ -145,8 +149,8 @@ int cli_validate(int argc, char **argv)
         rt_fail(&err, RT_INVALID, "give a file to look at; 'retort validate --help' says more");
     if (err.code || !rt_read_file(file, 16u << 20, &arena, &code, &err))
         return cli_complain(&err);
-    const rt_language *known = language ? rt_language_find(rt_str_of(language))
-                                        : rt_language_of_file(rt_str_of(file));
+    const rt_language *known =
+        language ? rt_language_find(rt_str_of(language)) : rt_language_of_file(rt_str_of(file));
     if (!known) {
         rt_language_unknown(rt_str_of(language), &err);
         return cli_complain(&err);
@@ -184,7 +188,8 @@ int cli_doctor(int argc, char **argv)
     rt_str guests, python, node;
     bool is_missing = false;
     if (has_flag(argc, argv, "--help")) {
-        puts("Usage: retort doctor\n\nSays layer by layer what this host can do. Exit status 3 if cells "
+        puts("Usage: retort doctor\n\nSays layer by layer what this host can do. Exit status 3 if "
+             "cells "
              "cannot run here.");
         return EXIT_GOOD;
     }

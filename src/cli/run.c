@@ -41,12 +41,16 @@ static void print_help(void)
          "       retort run -l LANGUAGE -c CODE [options]\n\n"
          "Runs code in a fresh sealed cell and ends with the code's own exit status.\n\n"
          "  -c, --code CODE         the code itself instead of a file ('-' reads it from stdin)\n"
-         "  -l, --language NAME     python, javascript, typescript or bash; else by the file's ending\n"
-         "  -i, --input JSON|@FILE  the code's input: JSON, or a file (JSON if it is named .json, else text)\n"
-         "  -p, --policy NAME|FILE  a preset ('retort policies') or a YAML file with the keys below\n"
+         "  -l, --language NAME     python, javascript, typescript or bash; else by the file's "
+         "ending\n"
+         "  -i, --input JSON|@FILE  the code's input: JSON, or a file (JSON if it is named .json, "
+         "else text)\n"
+         "  -p, --policy NAME|FILE  a preset ('retort policies') or a YAML file with the keys "
+         "below\n"
          "      --json              print one JSON object instead of text\n"
          "      --out DIR           keep the files the code left in out/\n"
-         "      --repeat N          after a first run, N more, each in a fresh cell; print the times\n"
+         "      --repeat N          after a first run, N more, each in a fresh cell; print the "
+         "times\n"
          "      --pool N            keep up to N warm cells ready while repeating (default 4)\n"
          "      --parallel N        N of the repeats at a time (default 1)\n"
          "      --pause TIME        wait so long between the repeats\n\n"
@@ -69,7 +73,8 @@ static bool load_policy(options *o, const char *name, rt_error *err)
         return true;
     }
     if (access(name, F_OK) != 0 && !strchr(name, '/') && !strchr(name, '.'))
-        return rt_fail(err, RT_NOT_FOUND, "there is no policy '%.60s'; 'retort policies' lists them", name);
+        return rt_fail(err, RT_NOT_FOUND,
+                       "there is no policy '%.60s'; 'retort policies' lists them", name);
     return (rt_read_file(name, 64u << 10, o->arena, &yaml, err) &&
             rt_policy_parse(yaml, o->arena, &o->policy, err)) ||
            rt_wrap(err, "%s", name);
@@ -83,7 +88,8 @@ static bool take_input(options *o, const char *text, rt_error *err)
     if (text[0] != '@') {
         o->input = rt_str_of(text);
         o->has_input = true;
-        return rt_json_parse(o->input, o->arena, &ignored, err) || rt_wrap(err, "--input is not JSON");
+        return rt_json_parse(o->input, o->arena, &ignored, err) ||
+               rt_wrap(err, "--input is not JSON");
     }
     struct stat st;
     o->input_fd = open(text + 1, O_RDONLY | O_CLOEXEC);
@@ -104,10 +110,12 @@ static bool take_input(options *o, const char *text, rt_error *err)
     return ok || rt_wrap(err, "--input %s", text);
 }
 
-static bool take_number(const char *text, uint64_t max, uint64_t *out, const char *name, rt_error *err)
+static bool take_number(const char *text, uint64_t max, uint64_t *out, const char *name,
+                        rt_error *err)
 {
     if (!rt_str_to_u64(rt_str_of(text), out) || *out > max)
-        return rt_fail(err, RT_INVALID, "%s needs a number from 0 to %llu", name, (unsigned long long)max);
+        return rt_fail(err, RT_INVALID, "%s needs a number from 0 to %llu", name,
+                       (unsigned long long)max);
     return true;
 }
 
@@ -134,9 +142,11 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
 {
     static const struct {
         const char *full, *brief;
-    } names[] = { { "--code", "-c" },   { "--language", "-l" }, { "--input", "-i" }, { "--out", "--out" },
-                  { "--repeat", "--repeat" }, { "--pool", "--pool" }, { "--name", "--name" },
-                  { "--pause", "--pause" },   { "--parallel", "--parallel" } };
+    } names[] = {
+        { "--code", "-c" },     { "--language", "-l" },     { "--input", "-i" },
+        { "--out", "--out" },   { "--repeat", "--repeat" }, { "--pool", "--pool" },
+        { "--name", "--name" }, { "--pause", "--pause" },   { "--parallel", "--parallel" }
+    };
     const char *arg = argv[*i], *value = NULL;
     bool is_policy;
     uint64_t number = 0;
@@ -166,13 +176,15 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
         case 4:
             return take_number(value, REPEAT_MAX, &o->repeat, "--repeat", err);
         case 5:
-            o->pool = take_number(value, RT_CELLS_MAX / 2, &number, "--pool", err) ? (int64_t)number : -1;
+            o->pool =
+                take_number(value, RT_CELLS_MAX / 2, &number, "--pool", err) ? (int64_t)number : -1;
             return !err->code;
         case 6:
             o->name = value;
             return true;
         case 7:
-            return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) || rt_wrap(err, "--pause");
+            return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) ||
+                   rt_wrap(err, "--pause");
         default:
             return take_number(value, PARALLEL_MAX, &o->parallel, "--parallel", err);
         }
@@ -180,7 +192,8 @@ static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *e
     if (!take_policy_flag(o, argc, argv, i, &is_policy, err) || is_policy)
         return !err->code;
     if (arg[0] == '-' && arg[1] != '\0')
-        return rt_fail(err, RT_INVALID, "unknown option %.60s; 'retort run --help' lists them", arg);
+        return rt_fail(err, RT_INVALID, "unknown option %.60s; 'retort run --help' lists them",
+                       arg);
     if (o->file)
         return rt_fail(err, RT_INVALID, "one file at a time: '%.60s' and '%.60s'", o->file, arg);
     o->file = arg;
@@ -212,9 +225,11 @@ static bool read_arguments(options *o, int argc, char **argv, rt_error *err)
             return false;
     }
     if (o->has_input_fd && o->parallel > 1)
-        return rt_fail(err, RT_INVALID, "--parallel does not go with an input file that is not JSON");
+        return rt_fail(err, RT_INVALID,
+                       "--parallel does not go with an input file that is not JSON");
     if (!o->file && !o->code)
-        return rt_fail(err, RT_INVALID, "MISSING_CODE: give a file or -c CODE; 'retort run --help' says more");
+        return rt_fail(err, RT_INVALID,
+                       "MISSING_CODE: give a file or -c CODE; 'retort run --help' says more");
     if (o->file && o->code)
         return rt_fail(err, RT_INVALID, "give a file or -c CODE, not both");
     return true;
@@ -231,7 +246,8 @@ static rt_str base_name(const char *path)
 static bool read_code(options *o, rt_run *run, rt_error *err)
 {
     const rt_language *known = NULL;
-    bool is_stdin = (o->file && strcmp(o->file, "-") == 0) || (o->code && strcmp(o->code, "-") == 0);
+    bool is_stdin =
+        (o->file && strcmp(o->file, "-") == 0) || (o->code && strcmp(o->code, "-") == 0);
     if (is_stdin) {
         if (!rt_read_fd(STDIN_FILENO, CODE_READ_MAX, o->arena, &run->code, err))
             return rt_wrap(err, "read the code from stdin");
@@ -245,7 +261,9 @@ static bool read_code(options *o, rt_run *run, rt_error *err)
     }
     if (o->name)
         run->name = rt_str_of(o->name);
-    run->language = o->language ? rt_str_of(o->language) : known ? rt_str_of(known->name) : (rt_str){ 0 };
+    run->language = o->language ? rt_str_of(o->language)
+                    : known     ? rt_str_of(known->name)
+                                : (rt_str){ 0 };
     if (run->language.len == 0)
         return rt_fail(err, RT_INVALID,
                        "which language? use -l python, -l javascript, -l typescript or -l bash");
@@ -353,7 +371,8 @@ static bool save_artifact(const options *o, const rt_file *f, rt_error *err)
     snprintf(path, sizeof(path), "%s/%.*s", o->out_dir, RT_FMT(f->name));
     if (!make_parents(path, err))
         return false;
-    int fd RT_CLEANUP(rt_closep) = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    int fd RT_CLEANUP(rt_closep) =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return rt_fail_errno(err, "write %s", path);
     return rt_write_all(fd, f->data, err);
@@ -404,7 +423,8 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void show_times(const options *o, uint64_t *us, size_t count, size_t failed, uint64_t total_ns)
+static void show_times(const options *o, uint64_t *us, size_t count, size_t failed,
+                       uint64_t total_ns)
 {
     qsort(us, count, sizeof(*us), by_size);
     double p50 = (double)us[count / 2] / 1000, p95 = (double)us[count * 95 / 100] / 1000,
@@ -414,7 +434,8 @@ static void show_times(const options *o, uint64_t *us, size_t count, size_t fail
                "\"per_second\":%.1f}\n",
                count, failed, p50, p95, p99, each);
     else
-        fprintf(stderr, "%zu runs, %zu failed: p50 %.2f ms, p95 %.2f ms, p99 %.2f ms, %.0f a second\n",
+        fprintf(stderr,
+                "%zu runs, %zu failed: p50 %.2f ms, p95 %.2f ms, p99 %.2f ms, %.0f a second\n",
                 count, failed, p50, p95, p99, each);
 }
 
@@ -513,7 +534,8 @@ int cli_run(int argc, char **argv)
             print_help();
             return EXIT_GOOD;
         }
-    if (!read_arguments(&o, argc, argv, &err) || !read_code(&o, &run, &err) || !read_stdin(&o, &run, &err))
+    if (!read_arguments(&o, argc, argv, &err) || !read_code(&o, &run, &err) ||
+        !read_stdin(&o, &run, &err))
         return cli_complain(&err);
     if (o.is_json)
         run.on_output = NULL;

@@ -14,8 +14,9 @@ static const rt_language languages[] = {
 
 static const struct {
     const char *ending, *language;
-} other_endings[] = { { "mjs", "javascript" }, { "cjs", "javascript" }, { "mts", "typescript" },
-                      { "bash", "bash" } };
+} other_endings[] = {
+    { "mjs", "javascript" }, { "cjs", "javascript" }, { "mts", "typescript" }, { "bash", "bash" }
+};
 
 static const char *const data_words[] = { "numpy", "pandas", "matplotlib", NULL };
 

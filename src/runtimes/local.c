@@ -57,8 +57,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
     if (rt_str_trim(run->code).len == 0)
         return rt_fail(err, RT_INVALID, "MISSING_CODE: there is no code to run");
     if (run->code.len > run->policy->code_bytes)
-        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", run->code.len,
-                       (unsigned long long)run->policy->code_bytes);
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed",
+                       run->code.len, (unsigned long long)run->policy->code_bytes);
     if (memchr(run->code.ptr, '\0', run->code.len))
         return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
     if (!rt_utf8_valid(run->code))
@@ -66,7 +66,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
     return true;
 }
 
-static bool is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena, rt_error *err)
+static bool is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
+                             rt_error *err)
 {
     rt_json a;
     if (policy->isolation != RT_ISOLATION_STRICT)
@@ -75,9 +76,11 @@ static bool is_strict_enough(const rt_policy *policy, rt_str attestation, rt_are
         return false;
     rt_str by = rt_json_str(rt_json_get_c(rt_json_get_c(a, "memory"), "by"));
     if (!rt_str_starts(by, RT_STR("cgroup")))
-        return rt_fail(err, RT_UNAVAILABLE, "isolation strict: memory is limited without a cgroup here");
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "isolation strict: memory is limited without a cgroup here");
     if (!rt_json_bool(rt_json_get_c(rt_json_get_c(a, "ids"), "own_range"), false))
-        return rt_fail(err, RT_UNAVAILABLE, "isolation strict: cells have no user ids of their own here");
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "isolation strict: cells have no user ids of their own here");
     if (!rt_json_bool(rt_json_get_c(a, "landlock"), false))
         return rt_fail(err, RT_UNAVAILABLE, "isolation strict: this kernel has no Landlock");
     return true;
@@ -97,16 +100,18 @@ static bool copy_to_memory(int from, uint64_t max, int to, rt_error *err)
             return rt_fail_errno(err, "read the input");
         total += (uint64_t)n;
         if (total > max)
-            return rt_fail(err, RT_LIMIT,
-                           "the input is larger than the memory limit of %llu bytes; raise --memory",
-                           (unsigned long long)max);
+            return rt_fail(
+                err, RT_LIMIT,
+                "the input is larger than the memory limit of %llu bytes; raise --memory",
+                (unsigned long long)max);
         if (!rt_write_all(to, (rt_str){ chunk, (size_t)n }, err))
             return false;
     }
     return true;
 }
 
-/* A sealed memory file for large input: one copy, no path, nothing that could change under the code. */
+/* A sealed memory file for large input: one copy, no path, nothing that could change under the
+ * code. */
 static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 {
     int fd RT_CLEANUP(rt_closep) = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -124,7 +129,8 @@ static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 
 /* ---- the request ---- */
 
-/* Behind the cgroup, where there is one, the rlimit is only a second fence and stands further out. */
+/* Behind the cgroup, where there is one, the rlimit is only a second fence and stands further out.
+ */
 #define PROCESSES_SLACK 16
 
 static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind)
@@ -185,7 +191,8 @@ static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, r
         return false;
     rt_json_begin(&w, &text);
     runtimes_write_request(&w, run, kind, is_file);
-    return rt_buf_ok(&text, err) && rt_cell_send(cell, rt_buf_str(&text), &fd, is_file ? 1 : 0, err);
+    return rt_buf_ok(&text, err) &&
+           rt_cell_send(cell, rt_buf_str(&text), &fd, is_file ? 1 : 0, err);
 }
 
 /* ---- watching ---- */
@@ -224,7 +231,8 @@ static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
     if (p->answer.len > 0 || text.len == 0)
         return true;
     p->answer = rt_arena_str(p->arena, text);
-    p->deadline_ns = rt_now_ns() + FINISH_MS * 1000000ull; /* the code is done: now it is our time */
+    p->deadline_ns =
+        rt_now_ns() + FINISH_MS * 1000000ull; /* the code is done: now it is our time */
     return rt_cell_finish(cell, err);
 }
 
@@ -306,9 +314,10 @@ static rt_str say(rt_arena *arena, const char *format, uint64_t number)
 
 static void fail_memory(progress *p)
 {
-    runtimes_fail(p->out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
-                  say(p->arena, "Memory limit of %lluMB exceeded", p->run->policy->memory_bytes >> 20),
-                  RT_STR(MEMORY_HINT));
+    runtimes_fail(
+        p->out, RT_STATUS_MEMORY_ERROR, "MemoryError", "memory",
+        say(p->arena, "Memory limit of %lluMB exceeded", p->run->policy->memory_bytes >> 20),
+        RT_STR(MEMORY_HINT));
 }
 
 static void fail_cpu(progress *p)
@@ -324,8 +333,8 @@ static bool conclude_interruption(progress *p)
     const rt_policy *policy = p->run->policy;
     rt_outcome *out = p->out;
     if (p->was_cancelled)
-        runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "", RT_STR("the run was cancelled"),
-                      (rt_str){ 0 });
+        runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "",
+                      RT_STR("the run was cancelled"), (rt_str){ 0 });
     else if (p->was_timeout)
         runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "timeout",
                       say(p->arena, "Execution exceeded timeout of %llums", policy->wall_ms),
@@ -335,10 +344,11 @@ static bool conclude_interruption(progress *p)
                       say(p->arena, "Output limit of %llu bytes exceeded", policy->output_bytes),
                       RT_STR("print less, write files to out/, or allow more with --output"));
     else if (p->was_frame_too_big)
-        runtimes_fail(out, RT_STATUS_FAILED, "ResourceLimitError", "output",
-                      say(p->arena, "The answer is larger than the output limit of %llu bytes",
-                          policy->output_bytes),
-                      RT_STR("return a summary, write a file to out/, or allow more with --output"));
+        runtimes_fail(
+            out, RT_STATUS_FAILED, "ResourceLimitError", "output",
+            say(p->arena, "The answer is larger than the output limit of %llu bytes",
+                policy->output_bytes),
+            RT_STR("return a summary, write a file to out/, or allow more with --output"));
     else
         return false;
     return true;
@@ -358,7 +368,8 @@ static void conclude_limits(progress *p)
     rt_outcome *out = p->out;
     int status = p->usage.wait_status;
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    bool is_cpu = signal == SIGXCPU || out->error.status == 128 + SIGXCPU || p->usage.was_out_of_cpu ||
+    bool is_cpu = signal == SIGXCPU || out->error.status == 128 + SIGXCPU ||
+                  p->usage.was_out_of_cpu ||
                   (signal == SIGKILL && p->usage.cpu_us >= policy->cpu_ms * 1000);
     if (!out->has_error)
         return;
@@ -368,12 +379,15 @@ static void conclude_limits(progress *p)
         fail_cpu(p);
     else if (p->usage.was_out_of_processes)
         name_limit(out, "processes",
-                   say(p->arena, "at most %llu processes and threads may run at once; allow more with "
-                                 "--processes",
+                   say(p->arena,
+                       "at most %llu processes and threads may run at once; allow more with "
+                       "--processes",
                        policy->processes));
     else if (p->usage.was_out_of_scratch && out->error.limit.len == 0)
-        name_limit(out, "scratch", RT_STR("the scratch directory is full; allow more with --scratch"));
-    else if (rt_str_eq_c(out->error.limit, "memory")) { /* the language noticed first, in its own line */
+        name_limit(out, "scratch",
+                   RT_STR("the scratch directory is full; allow more with --scratch"));
+    else if (rt_str_eq_c(out->error.limit,
+                         "memory")) { /* the language noticed first, in its own line */
         out->error.message =
             say(p->arena, "Memory limit of %lluMB exceeded", policy->memory_bytes >> 20);
         out->error.hint = RT_STR(MEMORY_HINT);
@@ -386,8 +400,8 @@ static void conclude_exit(progress *p)
     int status = p->usage.wait_status;
     if (WIFSIGNALED(status))
         runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
-                      rt_arena_printf(p->arena, "the code was ended by signal %d (%s)", WTERMSIG(status),
-                                      strsignal(WTERMSIG(status))),
+                      rt_arena_printf(p->arena, "the code was ended by signal %d (%s)",
+                                      WTERMSIG(status), strsignal(WTERMSIG(status))),
                       (rt_str){ 0 });
     else if (out->exit_code != 0)
         runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
@@ -505,8 +519,7 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     progress p = { .run = &run, .out = out, .arena = arena };
     p.deadline_ns = started + run.policy->wall_ms * 1000000ull;
     out->artifacts = rt_arena_alloc(arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
-    bool ok = watch(&p, cell, err) &&
-              rt_cell_artifacts(cell, keep_artifact, &p, err);
+    bool ok = watch(&p, cell, err) && rt_cell_artifacts(cell, keep_artifact, &p, err);
     if (ok)
         conclude(&p, kind);
     out->wall_us = (rt_now_ns() - began) / 1000;
@@ -516,8 +529,8 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
 }
 
 /* Run inside a cell like any other code: the parsers that judge code are as exposed as the code. */
-static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
-                     rt_error *err)
+static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena,
+                     rt_verdict *out, rt_error *err)
 {
     local *l = (local *)self;
     const rt_language *known;
@@ -547,7 +560,8 @@ static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *a
         return false;
     if (outcome.status != RT_STATUS_SUCCESS)
         return rt_fail(err, RT_INTERNAL, "the code could not be checked: %.*s",
-                       (int)RT_MIN(outcome.error.message.len, (size_t)150), outcome.error.message.ptr);
+                       (int)RT_MIN(outcome.error.message.len, (size_t)150),
+                       outcome.error.message.ptr);
     *out = (rt_verdict){ .is_implemented = true,
                          .is_safe = rt_str_eq_c(outcome.value, "[]"),
                          .risks = outcome.value };
@@ -566,8 +580,8 @@ static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out
         rt_json doc;
         *one = *rt_language_find(rt_str_of(names[count]));
         one->is_available =
-            rt_sandbox_warm(l->sandbox, rt_str_of(runtimes_guest(rt_str_of(one->name))->zygote), arena,
-                            &about, &err) &&
+            rt_sandbox_warm(l->sandbox, rt_str_of(runtimes_guest(rt_str_of(one->name))->zygote),
+                            arena, &about, &err) &&
             rt_json_parse(about, arena, &doc, &err);
         if (one->is_available)
             one->version = rt_json_str(rt_json_get_c(doc, "version"));
@@ -634,11 +648,13 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
     rt_str guests, python, node;
     rt_local_find(config, &arena, &guests, &python, &node);
     if (guests.len == 0)
-        return rt_fail(err, RT_NOT_FOUND, "the guests are not beside the program; run 'make' again");
+        return rt_fail(err, RT_NOT_FOUND,
+                       "the guests are not beside the program; run 'make' again");
     const char *py = python.len ? python.ptr : "/usr/bin/python3";
     const char *const python_argv[] = { py, "-I", "-B", GUESTS_PLACE "/python/zygote.py", NULL };
-    const char *const data_argv[] = { py, "-I", "-B", GUESTS_PLACE "/python/zygote.py",
-                                      "numpy,pandas,matplotlib", NULL };
+    const char *const data_argv[] = {
+        py, "-I", "-B", GUESTS_PLACE "/python/zygote.py", "numpy,pandas,matplotlib", NULL
+    };
     const char *const node_argv[] = { NODE_PLACE, "--single-threaded", "--v8-pool-size=0",
                                       "--disable-sigusr1", "--expose-internals", "--no-warnings",
                                       /* A young generation that most runs never fill: collecting

@@ -9,7 +9,8 @@
 
 const char *rt_status_name(rt_status status)
 {
-    static const char *const names[] = { "SUCCESS", "FAILED", "TIMEOUT", "MEMORY_ERROR", "CANCELLED" };
+    static const char *const names[] = { "SUCCESS", "FAILED", "TIMEOUT", "MEMORY_ERROR",
+                                         "CANCELLED" };
     return names[status];
 }
 
@@ -49,19 +50,22 @@ static rt_str hint_for(rt_json frame, rt_arena *arena)
     rt_json_i64(rt_json_get_c(frame, "errno"), &code);
     bool is_absolute = path.len > 0 && path.ptr[0] == '/';
     if (code == ENOENT && is_absolute && !rt_str_starts(path, RT_STR(RT_WORKDIR "/")))
-        return rt_arena_printf(arena,
-                               "host files are not visible in a cell; grant this one with --read %.*s, "
-                               "or pass its content with --input @FILE",
-                               RT_FMT(path));
+        return rt_arena_printf(
+            arena,
+            "host files are not visible in a cell; grant this one with --read %.*s, "
+            "or pass its content with --input @FILE",
+            RT_FMT(path));
     if ((code == EROFS || code == EACCES || code == EPERM) && path.len > 0)
-        return rt_arena_printf(arena,
-                               "'%.*s' cannot be written here: only the scratch directory " RT_WORKDIR
-                               " can (files left in " RT_WORKDIR "/out come back)",
-                               RT_FMT(path));
+        return rt_arena_printf(
+            arena,
+            "'%.*s' cannot be written here: only the scratch directory " RT_WORKDIR
+            " can (files left in " RT_WORKDIR "/out come back)",
+            RT_FMT(path));
     if (code == ENOSPC || code == EDQUOT)
         return RT_STR("the scratch directory is full; raise it with --scratch SIZE");
     if (member(frame, "module").len > 0)
-        return rt_arena_printf(arena, "allow it with --imports %.*s", RT_FMT(member(frame, "module")));
+        return rt_arena_printf(arena, "allow it with --imports %.*s",
+                               RT_FMT(member(frame, "module")));
     return (rt_str){ 0 };
 }
 
@@ -123,7 +127,8 @@ bool runtimes_read_result(rt_outcome *out, rt_str text, rt_arena *arena, rt_erro
 /* Bash names the place on stderr: "main.sh: line 3: syntax error near …". The last one counts. */
 void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena)
 {
-    rt_str rest = out->err, line, mark = RT_STR("main.sh: "), dash = RT_STR("-c: "), word = RT_STR("line ");
+    rt_str rest = out->err, line, mark = RT_STR("main.sh: "), dash = RT_STR("-c: "),
+           word = RT_STR("line ");
     while (rt_str_cut(&rest, '\n', &line)) {
         ptrdiff_t at = rt_str_find(line, mark);
         uint64_t number;
@@ -148,7 +153,8 @@ void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena)
     }
 }
 
-/* After a failure: if something was refused on the way, say so, because it is probably the cause. */
+/* After a failure: if something was refused on the way, say so, because it is probably the cause.
+ */
 void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena)
 {
     (void)policy;
@@ -156,7 +162,8 @@ void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena)
         return;
     const rt_denial *d = &out->denials[out->denial_count - 1];
     if (out->error.hint.len == 0 || strncmp(d->rule, "network", 7) == 0)
-        out->error.hint = rt_arena_printf(arena, "%s was refused (%s): %s", d->call, d->rule, d->allow);
+        out->error.hint =
+            rt_arena_printf(arena, "%s was refused (%s): %s", d->call, d->rule, d->allow);
     if (rt_str_eq_c(out->error.type, "RuntimeError"))
         out->error.type = RT_STR("PermissionError");
 }
@@ -168,9 +175,9 @@ static const char *type_of_file(rt_str name)
     static const struct {
         const char *ending, *type;
     } types[] = {
-        { ".png", "image/png" },   { ".jpg", "image/jpeg" },       { ".jpeg", "image/jpeg" },
-        { ".svg", "image/svg+xml" }, { ".json", "application/json" }, { ".csv", "text/csv" },
-        { ".txt", "text/plain" },  { ".md", "text/markdown" },     { ".html", "text/html" },
+        { ".png", "image/png" },       { ".jpg", "image/jpeg" },        { ".jpeg", "image/jpeg" },
+        { ".svg", "image/svg+xml" },   { ".json", "application/json" }, { ".csv", "text/csv" },
+        { ".txt", "text/plain" },      { ".md", "text/markdown" },      { ".html", "text/html" },
         { ".pdf", "application/pdf" },
     };
     for (size_t i = 0; i < RT_COUNT(types); i++)

@@ -4,10 +4,11 @@
 #include "runtimes/runtimes_internal.h"
 
 #define ANSWER                                                                                     \
-    "{\"status\":\"not_implemented\",\"message\":\"Code execution coming soon\","                    \
+    "{\"status\":\"not_implemented\",\"message\":\"Code execution coming soon\","                  \
     "\"fallback_action\":\"describe_computation_only\"}"
 
-static bool execute(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_outcome *out, rt_error *err)
+static bool execute(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_outcome *out,
+                    rt_error *err)
 {
     (void)err;
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
@@ -20,8 +21,8 @@ static bool execute(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_out
     return true;
 }
 
-static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
-                     rt_error *err)
+static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena,
+                     rt_verdict *out, rt_error *err)
 {
     (void)self, (void)code, (void)language, (void)arena, (void)err;
     *out = (rt_verdict){ .is_implemented = false, .risks = RT_STR("[]") };

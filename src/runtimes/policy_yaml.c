@@ -9,8 +9,8 @@
  *
  * Scalars only, one level of lists and maps; aliases and anchors are refused, so that a small file
  * cannot stand for a large one. What would be passed over in silence (a second document, a key that
- * stands there twice) is refused too: a limit that somebody wrote must hold. The text is read twice,
- * for the preset and for what refines it, so that their order does not matter.
+ * stands there twice) is refused too: a limit that somebody wrote must hold. The text is read
+ * twice, for the preset and for what refines it, so that their order does not matter.
  */
 #include "runtimes/runtimes_internal.h"
 
@@ -41,11 +41,13 @@ static bool advance(reader *r)
     if (!yaml_parser_parse(&r->parser, &r->event))
         return rt_fail(r->err, RT_INVALID, "policy: line %zu: %s", r->parser.problem_mark.line + 1,
                        r->parser.problem ? r->parser.problem : "not YAML");
-    bool has_anchor = (r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.anchor) ||
-                      (r->event.type == YAML_SEQUENCE_START_EVENT && r->event.data.sequence_start.anchor) ||
-                      (r->event.type == YAML_MAPPING_START_EVENT && r->event.data.mapping_start.anchor);
+    bool has_anchor =
+        (r->event.type == YAML_SCALAR_EVENT && r->event.data.scalar.anchor) ||
+        (r->event.type == YAML_SEQUENCE_START_EVENT && r->event.data.sequence_start.anchor) ||
+        (r->event.type == YAML_MAPPING_START_EVENT && r->event.data.mapping_start.anchor);
     if (r->event.type == YAML_ALIAS_EVENT || has_anchor)
-        return rt_fail(r->err, RT_INVALID, "policy: line %zu: anchors and aliases are not used here",
+        return rt_fail(r->err, RT_INVALID,
+                       "policy: line %zu: anchors and aliases are not used here",
                        r->event.start_mark.line + 1);
     return true;
 }
@@ -57,8 +59,8 @@ static bool set(reader *r, rt_str key, rt_str value)
     if (is_extends && r->is_first_pass) {
         const rt_policy *base = rt_policy_preset(value);
         if (!base)
-            return rt_fail(r->err, RT_NOT_FOUND, "policy: line %zu: there is no preset '%.*s'", line,
-                           (int)RT_MIN(value.len, (size_t)40), value.ptr);
+            return rt_fail(r->err, RT_NOT_FOUND, "policy: line %zu: there is no preset '%.*s'",
+                           line, (int)RT_MIN(value.len, (size_t)40), value.ptr);
         *r->policy = *base;
     }
     if (is_extends || r->is_first_pass)
@@ -89,7 +91,8 @@ static bool read_list(reader *r, rt_str key)
         return false;
     while (advance(r) && r->event.type != YAML_SEQUENCE_END_EVENT) {
         if (r->event.type != YAML_SCALAR_EVENT)
-            return rt_fail(r->err, RT_INVALID, "policy: line %zu: a list of plain values is expected",
+            return rt_fail(r->err, RT_INVALID,
+                           "policy: line %zu: a list of plain values is expected",
                            r->event.start_mark.line + 1);
         if (!set(r, key, scalar(&r->event)))
             return false;
@@ -114,9 +117,10 @@ static bool read_map(reader *r, rt_str key)
             break;
         rt_str value = scalar(&r->event);
         if (has_byte(name, '=') || has_byte(name, '\0') || has_byte(value, '\0'))
-            return rt_fail(r->err, RT_INVALID,
-                           "policy: line %zu: env: a name has no '=', and neither it nor its value a NUL",
-                           r->event.start_mark.line + 1);
+            return rt_fail(
+                r->err, RT_INVALID,
+                "policy: line %zu: env: a name has no '=', and neither it nor its value a NUL",
+                r->event.start_mark.line + 1);
         if (!set(r, key, rt_arena_printf(r->arena, "%.*s=%.*s", RT_FMT(name), RT_FMT(value))))
             return false;
     }
@@ -161,7 +165,8 @@ static bool read_document(reader *r)
             return false;
         if (r->event.type == YAML_STREAM_END_EVENT)
             return true; /* an empty file: the default */
-    } while (r->event.type == YAML_STREAM_START_EVENT || r->event.type == YAML_DOCUMENT_START_EVENT);
+    } while (r->event.type == YAML_STREAM_START_EVENT ||
+             r->event.type == YAML_DOCUMENT_START_EVENT);
     if (r->event.type != YAML_MAPPING_START_EVENT)
         return rt_fail(r->err, RT_INVALID, "policy: expected lines of 'key: value'");
     while (advance(r) && r->event.type != YAML_MAPPING_END_EVENT)

@@ -27,7 +27,8 @@
 /* ---- policy: what a run may use ---- */
 
 typedef enum rt_isolation {
-    RT_ISOLATION_STANDARD, /* namespaces, seccomp, no capabilities, a limit on memory by some means */
+    RT_ISOLATION_STANDARD, /* namespaces, seccomp, no capabilities, a limit on memory by some means
+                            */
     RT_ISOLATION_STRICT,   /* also: memory by cgroup, ids of its own, Landlock; else refuse */
 } rt_isolation;
 
@@ -84,9 +85,9 @@ typedef struct rt_run {
     rt_str code;
     rt_str name; /* of the file the code came from; empty: main.<ending> */
     const rt_policy *policy;
-    rt_str input;          /* JSON text, or plain text */
+    rt_str input; /* JSON text, or plain text */
     bool has_input, is_input_text;
-    int input_fd;          /* instead of input, when has_input_fd: read from here to its end */
+    int input_fd; /* instead of input, when has_input_fd: read from here to its end */
     bool has_input_fd;
     rt_str stdin_data;
     rt_output_fn on_output; /* called as output comes; may be NULL */
@@ -102,12 +103,13 @@ typedef enum rt_status {
 } rt_status;
 
 typedef struct rt_code_error {
-    rt_str type; /* SyntaxError RuntimeError TimeoutError MemoryError PermissionError ResourceLimitError */
+    rt_str type; /* SyntaxError RuntimeError TimeoutError MemoryError PermissionError
+                    ResourceLimitError */
     rt_str name; /* the language's own: ValueError */
     rt_str message;
     rt_str stack;
-    rt_str limit; /* the policy key that was exceeded, if one was */
-    rt_str hint;  /* what to do */
+    rt_str limit;         /* the policy key that was exceeded, if one was */
+    rt_str hint;          /* what to do */
     int64_t line, column; /* 0: unknown */
     int64_t status;       /* what the guest ends with because of it; 0: unknown */
 } rt_code_error;
@@ -126,10 +128,10 @@ typedef struct rt_outcome {
     rt_status status;
     rt_str language, runtime;
     bool has_value;
-    rt_str value;     /* JSON text */
-    bool is_parsed;   /* false: the value is stdout as plain text */
+    rt_str value;         /* JSON text */
+    bool is_parsed;       /* false: the value is stdout as plain text */
     bool is_value_output; /* the value is what stdout said, so a terminal has seen it already */
-    rt_str out, err;  /* what was kept of stdout and stderr */
+    rt_str out, err;      /* what was kept of stdout and stderr */
     uint64_t out_bytes, err_bytes; /* how much there was */
     bool has_error;
     rt_code_error error;
@@ -166,9 +168,10 @@ typedef struct rt_verdict {
 typedef struct rt_runtime rt_runtime;
 struct rt_runtime {
     const char *name;
-    bool (*execute)(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_outcome *out, rt_error *err);
-    bool (*validate)(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena, rt_verdict *out,
-                     rt_error *err);
+    bool (*execute)(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_outcome *out,
+                    rt_error *err);
+    bool (*validate)(rt_runtime *self, rt_str code, rt_str language, rt_arena *arena,
+                     rt_verdict *out, rt_error *err);
     size_t (*languages)(rt_runtime *self, rt_arena *arena, rt_language *out, size_t max);
     void (*close)(rt_runtime *self);
 };
@@ -176,7 +179,7 @@ struct rt_runtime {
 void rt_runtime_closep(rt_runtime **runtime);
 
 typedef struct rt_local_config {
-    const char *guests_dir; /* NULL: beside the program */
+    const char *guests_dir;    /* NULL: beside the program */
     const char *python, *node; /* NULL: found by themselves */
     unsigned max_cells, pool_max;
     bool is_cgroup_required;
@@ -189,7 +192,8 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
 void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guests, rt_str *python,
                    rt_str *node);
 
-/* Answers {"status":"not_implemented",…} to everything; for callers that are ready before we are. */
+/* Answers {"status":"not_implemented",…} to everything; for callers that are ready before we are.
+ */
 rt_runtime *rt_placeholder_open(void);
 
 /* The language of a file by its ending, or of a name or alias; NULL when there is none. */

@@ -26,13 +26,13 @@
 
 struct rt_cell {
     int lease, control, in, out[2], link, cancel;
-    rt_buf frame;         /* the frame being read, its length first */
-    size_t frame_taken;   /* bytes of it already given to the caller */
+    rt_buf frame;       /* the frame being read, its length first */
+    size_t frame_taken; /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
     bool has_exit, was_exit_told, was_out_of_memory, was_out_of_cpu;
-    uint64_t drained_ns; /* once it has ended: when we stop listening */
-    list_end watched; /* what the first process saw */
+    uint64_t drained_ns;        /* once it has ended: when we stop listening */
+    list_end watched;           /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
     struct {
         char *name;
@@ -143,7 +143,8 @@ static void write_feed(rt_cell *cell)
     ssize_t n = write(cell->in, cell->feed.ptr, cell->feed.len);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    rt_cell_feed(cell, n < 0 ? (rt_str){ "", 0 } : rt_str_slice(cell->feed, (size_t)n, cell->feed.len));
+    rt_cell_feed(cell,
+                 n < 0 ? (rt_str){ "", 0 } : rt_str_slice(cell->feed, (size_t)n, cell->feed.len));
 }
 
 bool rt_cell_kill(rt_cell *cell, rt_error *err)
@@ -299,7 +300,8 @@ static void hear_lease(rt_cell *cell)
 {
     lease_message message;
     size_t none;
-    ssize_t n = jail_packet_recv(cell->lease, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
+    ssize_t n =
+        jail_packet_recv(cell->lease, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return;
     if (n == (ssize_t)sizeof(message) && message.kind == LEASE_EXIT) {
@@ -410,20 +412,23 @@ static bool check_layers(rt_json layers, rt_error *err)
     rt_json spaces = rt_json_get_c(layers, "ns");
     for (size_t i = 0; i < RT_COUNT(kinds); i++) {
         int64_t inode = 0;
-        if (!rt_json_i64(rt_json_get_c(spaces, kinds[i]), &inode) || !is_other_namespace(kinds[i], inode))
-            return rt_fail(err, RT_UNAVAILABLE, "the cell has no %s namespace of its own", kinds[i]);
+        if (!rt_json_i64(rt_json_get_c(spaces, kinds[i]), &inode) ||
+            !is_other_namespace(kinds[i], inode))
+            return rt_fail(err, RT_UNAVAILABLE, "the cell has no %s namespace of its own",
+                           kinds[i]);
     }
     if (!rt_str_eq_c(rt_json_str(rt_json_get_c(layers, "capabilities")), "none") ||
         !rt_str_eq_c(rt_json_str(rt_json_get_c(layers, "seccomp")), "filter") ||
         !rt_json_bool(rt_json_get_c(layers, "no_new_privs"), false))
-        return rt_fail(err, RT_UNAVAILABLE, "capabilities, seccomp or no_new_privs are not in force");
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "capabilities, seccomp or no_new_privs are not in force");
     return true;
 }
 
 static void write_attestation(rt_cell *cell, rt_json layers, rt_str granted)
 {
-    static const char *const copied[] = { "uid", "gid", "capabilities", "no_new_privs", "seccomp",
-                                          "landlock" };
+    static const char *const copied[] = { "uid",          "gid",     "capabilities",
+                                          "no_new_privs", "seccomp", "landlock" };
     rt_buf *out = &cell->attestation;
     rt_json_writer w;
     rt_buf_add(out, RT_STR("{\"namespaces\":[\"user\",\"pid\",\"mnt\",\"ipc\",\"uts\",\"net\"],"));
@@ -451,7 +456,8 @@ bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err)
         return false;
     rt_str op = rt_json_str(rt_json_get_c(hello, "op"));
     if (rt_str_eq_c(op, "unsealed"))
-        return rt_fail(err, RT_UNAVAILABLE, "%.*s", RT_FMT(rt_json_str(rt_json_get_c(hello, "message"))));
+        return rt_fail(err, RT_UNAVAILABLE, "%.*s",
+                       RT_FMT(rt_json_str(rt_json_get_c(hello, "message"))));
     rt_json layers = rt_json_get_c(hello, "layers");
     if (!rt_str_eq_c(op, "hello") || !check_layers(layers, err))
         return err->code ? false : rt_fail(err, RT_UNAVAILABLE, "the guest said no hello");

@@ -70,7 +70,8 @@ static void bury_init(warden *w, source *s)
     warden_pump(w);
 }
 
-static void tell_exit(cell *c, const warden *w, int wait_status, uint64_t cpu_us, uint64_t rss_bytes)
+static void tell_exit(cell *c, const warden *w, int wait_status, uint64_t cpu_us,
+                      uint64_t rss_bytes)
 {
     lease_message message = { .kind = LEASE_EXIT };
     cgroup_counts now = { 0 };
@@ -108,7 +109,8 @@ static void bury_main(warden *w, source *s)
     cell *c = s->owner;
     siginfo_t info = { 0 };
     struct rusage used = { 0 };
-    if (syscall(SYS_waitid, P_PIDFD, s->fd, &info, WEXITED | WNOHANG, &used) != 0 || info.si_pid == 0)
+    if (syscall(SYS_waitid, P_PIDFD, s->fd, &info, WEXITED | WNOHANG, &used) != 0 ||
+        info.si_pid == 0)
         return;
     warden_forget(w, s);
     c->main_pid = 0;
@@ -208,8 +210,8 @@ bool warden_cell_make(warden *w, shape *s)
                           .has_range = w->setup->ids->kind == IDS_RANGE,
                           .scratch_bytes = s->scratch_bytes,
                           .is_scratch_readonly = s->is_scratch_readonly };
-    bool ok = make_channels(c) &&
-              warden_birth(w, s->root, &order, NULL, (int[]){ link[1], porch[1] });
+    bool ok =
+        make_channels(c) && warden_birth(w, s->root, &order, NULL, (int[]){ link[1], porch[1] });
     close(link[1]);
     close(porch[1]);
     if (!ok) {

@@ -56,7 +56,8 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* The path of our own cgroup: "4:memory:/a/b" for a version 1 controller, "0::/a/b" for version 2. */
+/* The path of our own cgroup: "4:memory:/a/b" for a version 1 controller, "0::/a/b" for version 2.
+ */
 static bool own_path(const char *own_cgroups, const char *controller, char *out, size_t size)
 {
     char tag[64];
@@ -78,7 +79,8 @@ static bool is_usable_v2(const char *dir, bool is_root)
 {
     char path[300], text[512];
     snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
-    if (!read_text(path, text, sizeof(text)) || !has_word(text, "memory") || !has_word(text, "pids"))
+    if (!read_text(path, text, sizeof(text)) || !has_word(text, "memory") ||
+        !has_word(text, "pids"))
         return false;
     snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
     bool is_empty = read_text(path, text, sizeof(text)) && text[0] == '\0';
@@ -135,12 +137,13 @@ bool sandbox_cgroup_find(const char *mount_root, const char *own_cgroups, const 
     char unified[200];
     *out = (cgroup_tree){ 0 };
     snprintf(unified, sizeof(unified), "%s/unified", mount_root);
-    if (find_v2(mount_root, own_cgroups, name, out) || find_v1(mount_root, own_cgroups, name, out) ||
-        find_v2(unified, own_cgroups, name, out))
+    if (find_v2(mount_root, own_cgroups, name, out) ||
+        find_v1(mount_root, own_cgroups, name, out) || find_v2(unified, own_cgroups, name, out))
         return true;
     *out = (cgroup_tree){ 0 };
     return rt_fail(err, RT_UNAVAILABLE,
-                   "no cgroup with memory and pids controllers below %s can be written", mount_root);
+                   "no cgroup with memory and pids controllers below %s can be written",
+                   mount_root);
 }
 
 static int open_in(const char *dir, const char *file, int flags)
@@ -167,7 +170,8 @@ static bool make_slot(const cgroup_tree *tree, unsigned index, cgroup_slot *slot
     snprintf(path, sizeof(path), "%s/%s", memory, is_v1 ? "memory.swappiness" : "memory.swap.max");
     write_text(path, "0");
     slot->memory_limit = open_in(memory, is_v1 ? "memory.limit_in_bytes" : "memory.max", O_WRONLY);
-    slot->memory_peak = open_in(memory, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak", O_RDWR);
+    slot->memory_peak =
+        open_in(memory, is_v1 ? "memory.max_usage_in_bytes" : "memory.peak", O_RDWR);
     if (slot->memory_peak < 0) /* version 2 before Linux 6.12: the peak cannot be reset */
         slot->memory_peak = open_in(memory, "memory.peak", O_RDONLY);
     slot->memory_events = open_in(memory, is_v1 ? "memory.oom_control" : "memory.events", O_RDONLY);

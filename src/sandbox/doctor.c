@@ -69,8 +69,10 @@ static void check_userns(rt_layer *l)
     l->state = RT_LAYER_MISSING;
     snprintf(l->fix, sizeof(l->fix), "%s",
              access("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", F_OK) == 0
-                 ? "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04), or run as root"
-                 : "sysctl -w user.max_user_namespaces=10000 and kernel.unprivileged_userns_clone=1; in a "
+                 ? "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04), or "
+                   "run as root"
+                 : "sysctl -w user.max_user_namespaces=10000 and "
+                   "kernel.unprivileged_userns_clone=1; in a "
                    "container allow unshare (docker run --security-opt seccomp=unconfined)");
 }
 
@@ -81,7 +83,8 @@ static void check_namespaces(rt_layer *l)
              failed ? strerror(failed) : "pid, mount, ipc, uts, net, cgroup");
     if (failed) {
         l->state = RT_LAYER_MISSING;
-        snprintf(l->fix, sizeof(l->fix), "the kernel or a container refuses unshare(); see the line above");
+        snprintf(l->fix, sizeof(l->fix),
+                 "the kernel or a container refuses unshare(); see the line above");
     }
 }
 
@@ -95,10 +98,12 @@ static void check_ids(rt_layer *l)
         return;
     }
     l->state = RT_LAYER_FALLBACK;
-    snprintf(l->detail, sizeof(l->detail), "your own id only: cells differ by namespace, not by user");
-    snprintf(l->fix, sizeof(l->fix),
-             "apt-get install uidmap and add 'NAME:100000:65536' to /etc/subuid and /etc/subgid, or run "
-             "as root");
+    snprintf(l->detail, sizeof(l->detail),
+             "your own id only: cells differ by namespace, not by user");
+    snprintf(
+        l->fix, sizeof(l->fix),
+        "apt-get install uidmap and add 'NAME:100000:65536' to /etc/subuid and /etc/subgid, or run "
+        "as root");
 }
 
 static void check_seccomp(rt_layer *l)
@@ -108,7 +113,8 @@ static void check_seccomp(rt_layer *l)
              failed ? strerror(failed) : "filter with user notification");
     if (failed) {
         l->state = RT_LAYER_MISSING;
-        snprintf(l->fix, sizeof(l->fix), "a kernel with CONFIG_SECCOMP_FILTER, 5.5 or newer, is needed");
+        snprintf(l->fix, sizeof(l->fix),
+                 "a kernel with CONFIG_SECCOMP_FILTER, 5.5 or newer, is needed");
     }
 }
 
@@ -125,7 +131,8 @@ static void check_cgroup(rt_layer *l)
         return;
     }
     l->state = RT_LAYER_FALLBACK;
-    snprintf(l->detail, sizeof(l->detail), "not writable: rlimits and a watcher limit memory instead");
+    snprintf(l->detail, sizeof(l->detail),
+             "not writable: rlimits and a watcher limit memory instead");
     snprintf(l->fix, sizeof(l->fix),
              "run as root, or with systemd: systemd-run --user --scope -p Delegate=yes retort …");
 }
@@ -137,16 +144,21 @@ static void check_landlock(rt_layer *l)
     if (version >= 2)
         return;
     l->state = RT_LAYER_FALLBACK;
-    snprintf(l->fix, sizeof(l->fix),
-             "Linux 5.19 or newer with landlock in the lsm= list; mounts enforce the same without it");
+    snprintf(
+        l->fix, sizeof(l->fix),
+        "Linux 5.19 or newer with landlock in the lsm= list; mounts enforce the same without it");
 }
 
 static const struct {
     const char *name;
     void (*check)(rt_layer *);
 } checks[] = {
-    { "kernel", check_kernel },   { "user namespaces", check_userns }, { "other namespaces", check_namespaces },
-    { "user ids", check_ids },    { "seccomp", check_seccomp },        { "memory cgroup", check_cgroup },
+    { "kernel", check_kernel },
+    { "user namespaces", check_userns },
+    { "other namespaces", check_namespaces },
+    { "user ids", check_ids },
+    { "seccomp", check_seccomp },
+    { "memory cgroup", check_cgroup },
     { "landlock", check_landlock },
 };
 

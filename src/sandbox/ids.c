@@ -36,7 +36,8 @@ static bool find_sub_range(const char *file, const char *name, uint32_t *first)
         uint64_t a, b;
         if (rt_str_cut(&line, ':', &who) && rt_str_cut(&line, ':', &from) &&
             rt_str_cut(&line, ':', &count) && (rt_str_eq_c(who, name) || rt_str_eq_c(who, uid)) &&
-            rt_str_to_u64(from, &a) && rt_str_to_u64(count, &b) && b >= HOUSE_IDS && a <= UINT32_MAX) {
+            rt_str_to_u64(from, &a) && rt_str_to_u64(count, &b) && b >= HOUSE_IDS &&
+            a <= UINT32_MAX) {
             *first = (uint32_t)a;
             return true;
         }

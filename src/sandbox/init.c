@@ -3,9 +3,9 @@
  *
  * It is ours, not the code's: it mounts the scratch directory and /proc, answers refused system
  * calls, hands out the files left in out/, and watches memory where no cgroup can. It keeps
- * capabilities over its own cell only (which is also why the code, having none, may not trace it) and
- * runs as another user than the code wherever the host has ids for that. It stays "dumpable": the
- * kernel lets a zygote join its namespaces only then. When it ends, the kernel ends everything
+ * capabilities over its own cell only (which is also why the code, having none, may not trace it)
+ * and runs as another user than the code wherever the host has ids for that. It stays "dumpable":
+ * the kernel lets a zygote join its namespaces only then. When it ends, the kernel ends everything
  * in the cell.
  */
 #include "sandbox/sandbox_internal.h"
@@ -30,9 +30,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define LISTENERS_MAX     16
-#define DENIALS_REPORTED  64    /* per cell; more would tell nothing new */
-#define DENIALS_ANSWERED  20000 /* then the listener closes, and the kernel answers ENOSYS by itself */
+#define LISTENERS_MAX    16
+#define DENIALS_REPORTED 64 /* per cell; more would tell nothing new */
+#define DENIALS_ANSWERED                                                                           \
+    20000 /* then the listener closes, and the kernel answers ENOSYS by itself */
 #define ARTIFACT_NAME_MAX 512
 #define ARTIFACT_DEPTH    8
 #define WATCH_MS          20
@@ -84,15 +85,16 @@ static bool mount_scratch(const birth_order *order, rt_error *err)
 static bool seal_scratch(const birth_order *order, rt_error *err)
 {
     if (order->is_scratch_readonly &&
-        mount(NULL, RT_WORKDIR, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) != 0)
+        mount(NULL, RT_WORKDIR, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV,
+              NULL) != 0)
         return rt_fail_errno(err, "make the scratch directory read-only");
     return true;
 }
 
 static bool mount_proc(rt_error *err)
 {
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") !=
-        0)
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              "subset=pid,hidepid=invisible") != 0)
         return rt_fail_errno(err, "mount /proc");
     return true;
 }
@@ -189,8 +191,8 @@ typedef struct listing {
 static int open_beneath(int dir, const char *name, int flags)
 {
     struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-                                       RESOLVE_NO_XDEV };
+                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                                       RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
     return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
@@ -343,7 +345,8 @@ static void end_cell(cell_init *me, link_kind why)
 static void watch(cell_init *me)
 {
     usage now = read_usage();
-    uint64_t memory = memory_used(&now), cpu = cpu_used_ms(&now) - RT_MIN(cpu_used_ms(&now), me->cpu_base);
+    uint64_t memory = memory_used(&now),
+             cpu = cpu_used_ms(&now) - RT_MIN(cpu_used_ms(&now), me->cpu_base);
     me->memory_peak = RT_MAX(me->memory_peak, memory);
     me->next_ns = rt_now_ns() + WATCH_MS * 1000000ull;
     if (me->watch.memory_bytes && memory > me->memory_base + me->watch.memory_bytes)
@@ -428,7 +431,8 @@ static _Noreturn void serve(cell_init *me)
     }
 }
 
-_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link, int porch)
+_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link,
+                                 int porch)
 {
     rt_error err = { 0 };
     cell_init me = { .link = link, .porch = porch };

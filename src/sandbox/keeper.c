@@ -2,10 +2,10 @@
  * keeper.c - starts the house and tidies up after it.
  *
  * The keeper is the daemon's only child. While it still has the rights it was started with it makes
- * the cgroups and writes the house's id maps; then it starts the warden in namespaces of its own and
- * sleeps. When the daemon or the warden is gone, however they went, it ends the other and removes
- * the cgroups; if it is killed itself, the warden ends too and the broom, its own child, removes
- * them. Neither reads anything that comes from a cell.
+ * the cgroups and writes the house's id maps; then it starts the warden in namespaces of its own
+ * and sleeps. When the daemon or the warden is gone, however they went, it ends the other and
+ * removes the cgroups; if it is killed itself, the warden ends too and the broom, its own child,
+ * removes them. Neither reads anything that comes from a cell.
  *
  * A program that links this room needs no code for it: the constructor below turns the re-executed
  * program into the keeper before its main() would run.
@@ -30,8 +30,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CGROUP_MOUNT      "/sys/fs/cgroup"
-#define LANDLOCK_WANTED   2 /* the first version that lets files be renamed between directories */
+#define CGROUP_MOUNT    "/sys/fs/cgroup"
+#define LANDLOCK_WANTED 2 /* the first version that lets files be renamed between directories */
 #define HOUSE_FLAGS                                                                                \
     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWNET)
 #define CONFIG_MAX (64u << 10)
@@ -97,7 +97,8 @@ static void detach_entries(keeper *k)
                                        OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 }
 
-/* From here on we only end the warden, and remove our cgroups from directories root cannot write. */
+/* From here on we only end the warden, and remove our cgroups from directories root cannot write.
+ */
 static void keep_little(void)
 {
     const uint32_t kept = 1u << CAP_KILL | 1u << CAP_DAC_OVERRIDE;

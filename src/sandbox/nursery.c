@@ -19,25 +19,19 @@
 #include <unistd.h>
 
 #define ARGV_MAX 32
-#define CELL_FLAGS                                                                            \
+#define CELL_FLAGS                                                                                 \
     (CLONE_PARENT | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 enum { BIRTH_LINK, BIRTH_PORCH, BIRTH_CELL_FDS }; /* with an order for a cell */
 enum { BIRTH_ORDERS, BIRTH_STDERR, BIRTH_ZYGOTE_FDS };
 
-static char *const zygote_env[] = { "PATH=/usr/local/bin:/usr/bin:/bin",
-                                    "HOME=" RT_WORKDIR,
-                                    "LANG=C.UTF-8",
-                                    "TMPDIR=/tmp",
-                                    "MPLBACKEND=Agg",
-                                    "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib",
-                                    "PYTHONDONTWRITEBYTECODE=1",
-                                    "UV_USE_IO_URING=0",
-                                    /* Threads are not forked, and who waits for one waits for ever. */
-                                    "OPENBLAS_NUM_THREADS=1",
-                                    "OMP_NUM_THREADS=1",
-                                    "MKL_NUM_THREADS=1",
-                                    NULL };
+static char *const zygote_env[] = {
+    "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" RT_WORKDIR, "LANG=C.UTF-8", "TMPDIR=/tmp",
+    "MPLBACKEND=Agg", "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib", "PYTHONDONTWRITEBYTECODE=1",
+    "UV_USE_IO_URING=0",
+    /* Threads are not forked, and who waits for one waits for ever. */
+    "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", NULL
+};
 
 static bool write_map(pid_t pid, const char *file, const char *text, rt_error *err)
 {
@@ -60,7 +54,8 @@ static bool map_cell_ids(const birth_order *order, pid_t pid, rt_error *err)
     return write_map(pid, "uid_map", map, err) && write_map(pid, "gid_map", map, err);
 }
 
-static pid_t bear_cell(const birth_order *order, const root_plan *plan, const int *fds, rt_error *err)
+static pid_t bear_cell(const birth_order *order, const root_plan *plan, const int *fds,
+                       rt_error *err)
 {
     int sync[2];
     if (pipe2(sync, O_CLOEXEC) != 0)
@@ -127,7 +122,8 @@ static pid_t obey(const root_plan *plan, char *packet, size_t size, const int *f
     size_t text_len = size - sizeof(order);
     if (order.argv_bytes != text_len || fd_count != BIRTH_CELL_FDS ||
         (text_len > 0 && text[text_len - 1] != '\0'))
-        return rt_fail(&reply->error, RT_INTERNAL, "a birth order of %zu bytes makes no sense", size),
+        return rt_fail(&reply->error, RT_INTERNAL, "a birth order of %zu bytes makes no sense",
+                       size),
                -1;
     return order.is_zygote ? bear_zygote(text, text_len, fds, &reply->error)
                            : bear_cell(&order, plan, fds, &reply->error);
@@ -147,7 +143,8 @@ _Noreturn void sandbox_nursery_main(int orders, const root_plan *plan)
         int fds[BIRTH_CELL_FDS];
         size_t fd_count;
         birth_reply reply = { 0 };
-        ssize_t n = jail_packet_recv(orders, packet, sizeof(packet), fds, RT_COUNT(fds), &fd_count, 0);
+        ssize_t n =
+            jail_packet_recv(orders, packet, sizeof(packet), fds, RT_COUNT(fds), &fd_count, 0);
         if (n < (ssize_t)sizeof(birth_order))
             break;
         reply.pid = obey(plan, packet, (size_t)n, fds, fd_count, &reply);

@@ -3,8 +3,8 @@
  *
  * The warden stands in a frame (a tmpfs) where the host's tree is /old and what every root shows is
  * on /stage. From there each nursery puts its own root together: programs and libraries are bound
- * read-only, /etc is written anew with the few files programs need, and the devices are the harmless ones. The
- * host's tree is then let go of: nothing in the new root leads back to it.
+ * read-only, /etc is written anew with the few files programs need, and the devices are the
+ * harmless ones. The host's tree is then let go of: nothing in the new root leads back to it.
  *
  * Runs in a mount namespace of our own, as root of the house's user namespace.
  */
@@ -33,9 +33,15 @@ static const char *const system_dirs[] = { "bin", "sbin", "lib", "lib32", "lib64
 
 /* Small files copied as they are, when the host has them. */
 static const char *const copied_files[] = {
-    "/etc/ld.so.cache",  "/etc/localtime",   "/etc/timezone",  "/etc/mime.types",
-    "/etc/protocols",    "/etc/services",    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/matplotlibrc", "/etc/ssl/openssl.cnf",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/timezone",
+    "/etc/mime.types",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/matplotlibrc",
+    "/etc/ssl/openssl.cnf",
 };
 
 /* Directories bound as they are, when the host has them. */
@@ -129,7 +135,8 @@ static bool bind_readonly(const char *source, const char *target, rt_error *err)
     if (stat(source, &st) != 0)
         return rt_fail_errno(err, "look at %s", source + strlen(OLD));
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return rt_fail(err, RT_DENIED, "%s is neither a file nor a directory", source + strlen(OLD));
+        return rt_fail(err, RT_DENIED, "%s is neither a file nor a directory",
+                       source + strlen(OLD));
     if (!make_target(&st, target, err))
         return false;
     if (mount(source, target, NULL, MS_BIND | MS_REC, NULL) != 0)
@@ -299,8 +306,8 @@ bool sandbox_root_show_late(const root_plan *plan, rt_error *err)
 static bool move_in(const root_plan *plan, rt_error *err)
 {
     (void)plan;
-    if (chdir(NEW) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
-        chdir("/") != 0)
+    if (chdir(NEW) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+        umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
         return rt_fail_errno(err, "pivot_root");
     struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
     if (syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &attr, sizeof(attr)) != 0)
@@ -312,10 +319,14 @@ static const struct {
     const char *name;
     bool (*apply)(const root_plan *, rt_error *);
 } steps[] = {
-    { "mount the new root", mount_new_root }, { "show the system", show_system },
-    { "fill /etc", fill_etc },                { "add devices", add_devices },
-    { "add /proc and scratch", add_places },  { "show the runtimes", show_entries },
-    { "show read paths", show_read_paths },   { "move in", move_in },
+    { "mount the new root", mount_new_root },
+    { "show the system", show_system },
+    { "fill /etc", fill_etc },
+    { "add devices", add_devices },
+    { "add /proc and scratch", add_places },
+    { "show the runtimes", show_entries },
+    { "show read paths", show_read_paths },
+    { "move in", move_in },
 };
 
 bool sandbox_root_build(const root_plan *plan, rt_error *err)
@@ -384,11 +395,14 @@ bool sandbox_root_check(rt_str path, rt_error *err)
             return rt_fail(err, RT_DENIED, "read path '%.*s' must not contain ., .. or //",
                            (int)RT_MIN(path.len, (size_t)100), path.ptr);
     if (rt_str_eq_c(path, "/tmp") || rt_str_eq_c(path, "/var/tmp"))
-        return rt_fail(err, RT_DENIED, "read path '%.*s' cannot be granted whole: the cell has its own; "
-                                       "name a directory in it", RT_FMT(path));
+        return rt_fail(err, RT_DENIED,
+                       "read path '%.*s' cannot be granted whole: the cell has its own; "
+                       "name a directory in it",
+                       RT_FMT(path));
     for (size_t i = 0; i < RT_COUNT(own_places); i++)
         if (is_beneath(path, rt_str_of(own_places[i])))
-            return rt_fail(err, RT_DENIED, "read path '%.*s' cannot be granted: %s belongs to the cell",
+            return rt_fail(err, RT_DENIED,
+                           "read path '%.*s' cannot be granted: %s belongs to the cell",
                            (int)RT_MIN(path.len, (size_t)100), path.ptr, own_places[i]);
     return true;
 }

@@ -50,11 +50,13 @@ static bool await_warden(rt_sandbox *sandbox, rt_error *err)
     size_t none;
     struct pollfd polled = { .fd = sandbox->warden, .events = POLLIN };
     if (poll(&polled, 1, START_TIMEOUT_MS) <= 0)
-        return rt_fail(err, RT_TIMEOUT, "the sandbox did not start within %d s", START_TIMEOUT_MS / 1000);
+        return rt_fail(err, RT_TIMEOUT, "the sandbox did not start within %d s",
+                       START_TIMEOUT_MS / 1000);
     ssize_t n = jail_packet_recv(sandbox->warden, &first, sizeof(first), NULL, 0, &none, 0);
     if (n != (ssize_t)sizeof(first))
-        return rt_fail(err, RT_UNAVAILABLE,
-                       "the sandbox ended while starting; 'retort doctor' says what this host lacks");
+        return rt_fail(
+            err, RT_UNAVAILABLE,
+            "the sandbox ended while starting; 'retort doctor' says what this host lacks");
     if (first.kind == LEASE_FAIL) {
         *err = first.error;
         return rt_wrap(err, "start the sandbox");
@@ -116,8 +118,8 @@ bool rt_sandbox_drop_privileges(rt_error *err)
 /* ---- asking ---- */
 
 /* Sends a request and waits for the first word on its lease. */
-static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *paths, int *lease_out,
-                lease_message *answer, int *fds, size_t *fd_count, rt_error *err)
+static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *paths,
+                int *lease_out, lease_message *answer, int *fds, size_t *fd_count, rt_error *err)
 {
     char packet[PACKET_MAX];
     int pair[2];
@@ -152,12 +154,14 @@ static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *
 static bool name_zygote(rt_str name, warden_request *request, rt_error *err)
 {
     if (name.len == 0 || name.len >= sizeof(request->zygote))
-        return rt_fail(err, RT_INVALID, "a runtime's name has 1 to %d bytes", RT_ZYGOTE_NAME_MAX - 1);
+        return rt_fail(err, RT_INVALID, "a runtime's name has 1 to %d bytes",
+                       RT_ZYGOTE_NAME_MAX - 1);
     memcpy(request->zygote, name.ptr, name.len);
     return true;
 }
 
-bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str *about, rt_error *err)
+bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str *about,
+                     rt_error *err)
 {
     warden_request request = { .op = WARDEN_WARM };
     lease_message answer;
@@ -170,7 +174,8 @@ bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str
     return true;
 }
 
-static bool pack_paths(const rt_cell_spec *spec, char *out, size_t size, uint32_t *used, rt_error *err)
+static bool pack_paths(const rt_cell_spec *spec, char *out, size_t size, uint32_t *used,
+                       rt_error *err)
 {
     *used = 0;
     if (spec->read_path_count > RT_READ_PATHS_MAX)

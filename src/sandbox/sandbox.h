@@ -14,8 +14,8 @@
  *     while (rt_cell_next(cell, deadline_ns, &event, err) && event.kind != RT_CELL_EXIT)
  *         …
  *
- * How: rt_sandbox_open() starts the keeper, which makes the cgroups and starts the warden, process 1
- * of a pid namespace in a user namespace of its own. The warden has a nursery for each root (a
+ * How: rt_sandbox_open() starts the keeper, which makes the cgroups and starts the warden, process
+ * 1 of a pid namespace in a user namespace of its own. The warden has a nursery for each root (a
  * process that lives in the prepared file system) and a zygote for each interpreter. A cell is a
  * small first process, born in the nursery with namespaces of its own, and an interpreter forked by
  * the zygote into them. docs/architecture.md has the picture.
@@ -32,10 +32,10 @@
 typedef struct rt_sandbox rt_sandbox;
 typedef struct rt_cell rt_cell;
 
-#define RT_ZYGOTE_NAME_MAX  32
-#define RT_READ_PATHS_MAX   32
-#define RT_WORKDIR          "/work" /* the scratch directory, as code sees it */
-#define RT_CELLS_MAX        256
+#define RT_ZYGOTE_NAME_MAX 32
+#define RT_READ_PATHS_MAX  32
+#define RT_WORKDIR         "/work" /* the scratch directory, as code sees it */
+#define RT_CELLS_MAX       256
 
 /* An interpreter that is warmed once and forked for each cell. */
 typedef struct rt_zygote_spec {
@@ -54,8 +54,8 @@ typedef struct rt_sandbox_config {
     size_t zygote_count;
     const rt_root_entry *root; /* beyond what every root has (docs/threat-model.md) */
     size_t root_count;
-    unsigned max_cells;    /* at once, warm ones included; 0: 64 */
-    unsigned pool_max;     /* warm cells kept ready per kind; 0: none */
+    unsigned max_cells;      /* at once, warm ones included; 0: 64 */
+    unsigned pool_max;       /* warm cells kept ready per kind; 0: none */
     bool is_cgroup_required; /* refuse to start where no memory cgroup can be written */
 } rt_sandbox_config;
 
@@ -64,7 +64,8 @@ bool rt_sandbox_open(const rt_sandbox_config *config, rt_sandbox **out, rt_error
 void rt_sandbox_close(rt_sandbox *sandbox);
 void rt_sandbox_closep(rt_sandbox **sandbox);
 
-/* Waits until the zygote is warm, starting it if needed; `about` is what it says of itself (JSON). */
+/* Waits until the zygote is warm, starting it if needed; `about` is what it says of itself (JSON).
+ */
 bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str *about,
                      rt_error *err);
 
@@ -86,7 +87,7 @@ typedef struct rt_cell_spec {
     rt_file_access files;
     const rt_str *read_paths; /* absolute; shown at the same place */
     size_t read_path_count;
-    bool is_exec_denied; /* no other program, no other process */
+    bool is_exec_denied;  /* no other program, no other process */
     uint64_t frame_bytes; /* the largest frame the guest may send; 0: 64 MiB */
 } rt_cell_spec;
 
@@ -98,7 +99,8 @@ void rt_cell_closep(rt_cell **cell);
 rt_str rt_cell_attestation(const rt_cell *cell);
 
 bool rt_cell_send(rt_cell *cell, rt_str json, const int *fds, size_t fd_count, rt_error *err);
-/* What the code reads on stdin; written as rt_cell_next() goes, then closed. Borrowed until then. */
+/* What the code reads on stdin; written as rt_cell_next() goes, then closed. Borrowed until then.
+ */
 void rt_cell_feed(rt_cell *cell, rt_str data);
 bool rt_cell_kill(rt_cell *cell, rt_error *err); /* everything in it; RT_CELL_EXIT follows */
 /*
@@ -106,7 +108,7 @@ bool rt_cell_kill(rt_cell *cell, rt_error *err); /* everything in it; RT_CELL_EX
  * instead of after the process is taken down. Closing the cell does that behind our back.
  */
 bool rt_cell_finish(rt_cell *cell, rt_error *err);
-void rt_cell_cancel(rt_cell *cell);              /* from any thread: rt_cell_next says CANCELLED */
+void rt_cell_cancel(rt_cell *cell); /* from any thread: rt_cell_next says CANCELLED */
 
 typedef enum rt_cell_event_kind {
     RT_CELL_OUTPUT,    /* text on stdout or stderr */
@@ -119,8 +121,8 @@ typedef enum rt_cell_event_kind {
 
 /* What was refused, by which rule, and the least that would allow it. Texts are for people. */
 typedef struct rt_denial {
-    char call[96];  /* "connect(127.0.0.1:443)" */
-    char rule[96];  /* "network: none" */
+    char call[96]; /* "connect(127.0.0.1:443)" */
+    char rule[96]; /* "network: none" */
     char allow[160];
 } rt_denial;
 
@@ -142,7 +144,8 @@ typedef struct rt_cell_event {
     rt_cell_usage usage; /* EXIT */
 } rt_cell_event;
 
-/* Waits for the next thing to happen in the cell. deadline_ns is on rt_now_ns()'s clock; 0: none. */
+/* Waits for the next thing to happen in the cell. deadline_ns is on rt_now_ns()'s clock; 0: none.
+ */
 bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_error *err);
 
 /* A file the code left in out/: no link, nothing outside, however the code arranged it. */

@@ -74,11 +74,13 @@ typedef struct root_plan {
  * as a detached mount (the keeper may reach paths that the house may not) or as -1, by its path.
  */
 bool sandbox_root_frame(const rt_root_entry *entries, const int *fds, size_t count, rt_error *err);
-/* A nursery, in a mount namespace of its own: builds the root, moves into it, lets go of the host's. */
+/* A nursery, in a mount namespace of its own: builds the root, moves into it, lets go of the
+ * host's. */
 bool sandbox_root_build(const root_plan *plan, rt_error *err);
 /* In a cell, once its scratch is mounted: the read paths that lie on it. */
 bool sandbox_root_show_late(const root_plan *plan, rt_error *err);
-/* Refuses what must not be shown: relative paths, "..", /proc, /sys, /dev, the scratch directory. */
+/* Refuses what must not be shown: relative paths, "..", /proc, /sys, /dev, the scratch directory.
+ */
 bool sandbox_root_check(rt_str path, rt_error *err);
 
 /* ---- filter.c: the system calls a cell may make ---- */
@@ -117,19 +119,20 @@ typedef struct birth_reply {
 } birth_reply;
 
 _Noreturn void sandbox_nursery_main(int orders, const root_plan *plan);
-_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link, int porch);
+_Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link,
+                                 int porch);
 
 /* On the link between a cell's first process and whoever holds the cell. */
 typedef enum link_kind {
-    LINK_READY,     /* init: mounts are in place */
-    LINK_FAILED,    /* init: they are not; an rt_error follows */
-    LINK_DENIAL,    /* init: a denial_note follows */
-    LINK_LIST,      /* holder: what is in out/? (uint32_t most) */
-    LINK_FILE,      /* init: one file: uint64_t size, name, with a descriptor */
-    LINK_LIST_END,  /* init: that was all; a list_end */
-    LINK_WATCH,     /* holder: what to watch over; a watch_order */
-    LINK_MEMORY,    /* init: more memory than that; the cell was killed */
-    LINK_CPU,       /* init: more CPU time than that; the cell was killed */
+    LINK_READY,    /* init: mounts are in place */
+    LINK_FAILED,   /* init: they are not; an rt_error follows */
+    LINK_DENIAL,   /* init: a denial_note follows */
+    LINK_LIST,     /* holder: what is in out/? (uint32_t most) */
+    LINK_FILE,     /* init: one file: uint64_t size, name, with a descriptor */
+    LINK_LIST_END, /* init: that was all; a list_end */
+    LINK_WATCH,    /* holder: what to watch over; a watch_order */
+    LINK_MEMORY,   /* init: more memory than that; the cell was killed */
+    LINK_CPU,      /* init: more CPU time than that; the cell was killed */
 } link_kind;
 
 typedef struct link_head {
@@ -183,7 +186,8 @@ typedef struct lease_message {
 enum grant_fd { GRANT_CONTROL, GRANT_STDIN, GRANT_STDOUT, GRANT_STDERR, GRANT_LINK, GRANT_FDS };
 
 /* The keeper's main(), reached through `retort` re-executing itself with this name. */
-extern char sandbox_keeper_name[]; /* defined beside the constructor, so that linking one links both */
+extern char
+    sandbox_keeper_name[]; /* defined beside the constructor, so that linking one links both */
 int sandbox_keeper_main(int daemon_socket);
 
 typedef struct warden_setup {

@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_SECONDS   1
-#define IDLE_TICKS     10                     /* without need for it, the pool gives one cell back */
-#define FORGET_NS      (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
-#define WAITERS_MAX    4096
+#define TICK_SECONDS 1
+#define IDLE_TICKS   10                     /* without need for it, the pool gives one cell back */
+#define FORGET_NS    (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
+#define WAITERS_MAX  4096
 
 bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source *), void *owner)
 {
@@ -381,7 +381,8 @@ static bool set_up(warden *w, rt_error *err)
         !warden_watch(w, &w->keeper, setup->keeper, follow_keeper, w) ||
         !warden_watch(w, &w->tick, timer, look_back, w))
         return rt_fail_errno(err, "start the warden's loop");
-    return sandbox_root_frame(setup->config->root, setup->entry_fds, setup->config->root_count, err) &&
+    return sandbox_root_frame(setup->config->root, setup->entry_fds, setup->config->root_count,
+                              err) &&
            warden_root_get(w, "", 0, err);
 }
 

@@ -56,11 +56,12 @@ static bool join_namespaces(entry *e, rt_error *err)
     return true;
 }
 
-/* Moves the descriptors the guest keeps to 0..3, the two it still needs after them, closes all else. */
+/* Moves the descriptors the guest keeps to 0..3, the two it still needs after them, closes all
+ * else. */
 static bool settle_descriptors(entry *e, rt_error *err)
 {
-    static const int keep[] = { JAIL_FD_STDIN, JAIL_FD_STDOUT, JAIL_FD_STDERR,
-                                JAIL_FD_CONTROL, JAIL_FD_PORCH, JAIL_FD_FILTER };
+    static const int keep[] = { JAIL_FD_STDIN,   JAIL_FD_STDOUT, JAIL_FD_STDERR,
+                                JAIL_FD_CONTROL, JAIL_FD_PORCH,  JAIL_FD_FILTER };
     enum { KEPT = sizeof(keep) / sizeof(keep[0]), HIGH = 200 };
     for (int i = 0; i < KEPT; i++) {
         int fd = fcntl(e->fds[keep[i]], F_DUPFD_CLOEXEC, HIGH);
@@ -155,11 +156,12 @@ static bool apply_landlock(entry *e, rt_error *err)
 {
     if (!e->order->has_landlock)
         return true;
-    const uint64_t read_access = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
-                                 LANDLOCK_ACCESS_FS_READ_DIR;
+    const uint64_t read_access =
+        LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
     const uint64_t all_access = (LANDLOCK_ACCESS_FS_REFER << 1) - 1; /* all of version 2 */
     struct landlock_ruleset_attr attr = { .handled_access_fs = all_access };
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+    int ruleset =
+        (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
     if (ruleset < 0)
         return rt_fail_errno(err, "landlock_create_ruleset");
     const uint64_t device_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
@@ -186,8 +188,8 @@ static bool load_filter(entry *e, rt_error *err)
     close(e->fds[JAIL_FD_FILTER]);
     struct sock_fprog prog = { .len = (unsigned short)((size_t)size / sizeof(program[0])),
                                .filter = program };
-    int listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                                SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
+    int listener =
+        (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
     if (listener < 0)
         return rt_fail_errno(err, "seccomp");
     char byte = 'L';
@@ -261,7 +263,8 @@ static void describe_namespaces(char *text, size_t size)
         struct stat st;
         snprintf(path, sizeof(path), "/proc/self/ns/%s", kinds[i]);
         unsigned long inode = stat(path, &st) == 0 ? (unsigned long)st.st_ino : 0;
-        used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%lu", i ? "," : "", kinds[i], inode);
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\":%lu", i ? "," : "", kinds[i],
+                                 inode);
     }
 }
 
@@ -271,8 +274,8 @@ void jail_describe(char *text, size_t size, bool has_landlock)
     describe_namespaces(spaces, sizeof(spaces));
     struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct have[2] = { { 0 }, { 0 } };
-    bool has_caps = syscall(SYS_capget, &head, have) != 0 || have[0].permitted || have[1].permitted ||
-                    have[0].effective || have[1].effective;
+    bool has_caps = syscall(SYS_capget, &head, have) != 0 || have[0].permitted ||
+                    have[1].permitted || have[0].effective || have[1].effective;
     snprintf(text, size,
              "{\"uid\":%u,\"gid\":%u,\"pid\":%d,\"capabilities\":\"%s\",\"no_new_privs\":%s,"
              "\"seccomp\":\"%s\",\"landlock\":%s,\"ns\":{%s}}",
@@ -291,8 +294,9 @@ static bool lower(int kind, uint64_t value, rt_error *err)
         return rt_fail_errno(err, "getrlimit %d", kind);
     rlim_t wanted = value < now.rlim_max ? (rlim_t)value : now.rlim_max;
     struct rlimit then = { .rlim_cur = wanted, .rlim_max = wanted };
-    return setrlimit((__rlimit_resource_t)kind, &then) == 0 ? true
-                                                            : rt_fail_errno(err, "setrlimit %d", kind);
+    return setrlimit((__rlimit_resource_t)kind, &then) == 0
+               ? true
+               : rt_fail_errno(err, "setrlimit %d", kind);
 }
 
 bool jail_limit(const jail_limits *limits, rt_error *err)
@@ -300,7 +304,8 @@ bool jail_limit(const jail_limits *limits, rt_error *err)
     uint64_t data = limits->data_bytes ? limits->data_bytes + own_data_bytes : 0;
     /* The soft CPU limit comes a second before the hard one, so that SIGXCPU names the cause. */
     if (limits->cpu_seconds) {
-        struct rlimit cpu = { .rlim_cur = limits->cpu_seconds, .rlim_max = limits->cpu_seconds + 1 };
+        struct rlimit cpu = { .rlim_cur = limits->cpu_seconds,
+                              .rlim_max = limits->cpu_seconds + 1 };
         if (setrlimit(RLIMIT_CPU, &cpu) != 0)
             return rt_fail_errno(err, "setrlimit cpu");
     }

@@ -74,8 +74,8 @@ int jail_serve(int orders_fd, const jail_hooks *hooks);
 
 /*
  * In a sealed child: whether it was made ahead of any request. A forked process copies each page it
- * first writes to; a guest that has time goes through the motions of a run, so that no request waits
- * for those copies. One that somebody waits for does not.
+ * first writes to; a guest that has time goes through the motions of a run, so that no request
+ * waits for those copies. One that somebody waits for does not.
  */
 bool jail_is_ahead(void);
 
@@ -85,15 +85,16 @@ bool jail_announce(int orders_fd, const char *about, rt_error *err);
 /* Limits of one run that the process lays on itself before it runs user code; 0 means unlimited. */
 typedef struct jail_limits {
     uint64_t cpu_seconds;
-    uint64_t data_bytes;  /* RLIMIT_DATA above what the interpreter already has */
-    uint64_t file_bytes;  /* the largest file it may write */
-    uint64_t processes;   /* a second fence behind the pids cgroup */
+    uint64_t data_bytes; /* RLIMIT_DATA above what the interpreter already has */
+    uint64_t file_bytes; /* the largest file it may write */
+    uint64_t processes;  /* a second fence behind the pids cgroup */
     uint64_t descriptors;
 } jail_limits;
 
 bool jail_limit(const jail_limits *limits, rt_error *err);
 
-/* One message on the control socket. Sent: borrowed. Received: data is malloc'ed, NUL-terminated. */
+/* One message on the control socket. Sent: borrowed. Received: data is malloc'ed, NUL-terminated.
+ */
 typedef struct jail_frame {
     char *data;
     size_t len;
@@ -114,9 +115,9 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
                          int flags);
 
 /*
- * fork() with clone()'s flags: CLONE_NEW…, and CLONE_PARENT (the warden reaps every process of every
- * cell, so zygotes and nurseries give their children to it). Call
- * while no other thread is awake.
+ * fork() with clone()'s flags: CLONE_NEW…, and CLONE_PARENT (the warden reaps every process of
+ * every cell, so zygotes and nurseries give their children to it). Call while no other thread is
+ * awake.
  */
 pid_t jail_clone(unsigned long extra_flags);
 

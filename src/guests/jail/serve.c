@@ -174,7 +174,9 @@ int jail_serve(int orders_fd, const jail_hooks *hooks)
         pid_t pid = is_whole ? fork_into(fds, own_pid_ns, hooks) : -1;
         if (pid == 0)
             return become_guest(&order, fds);
-        jail_order_reply reply = { .serial = order.serial, .pid = pid, .error = pid < 0 ? errno : 0 };
+        jail_order_reply reply = { .serial = order.serial,
+                                   .pid = pid,
+                                   .error = pid < 0 ? errno : 0 };
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
         if (jail_packet_send(orders_fd, &reply, sizeof(reply), NULL, 0) < 0)

@@ -88,11 +88,8 @@ static PyObject *recv_frame(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "i", &fd))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
-    Py_END_ALLOW_THREADS
-    if (!ok && err.code != RT_NOT_FOUND)
-        return fail(&err);
+    Py_BEGIN_ALLOW_THREADS ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
+    Py_END_ALLOW_THREADS if (!ok && err.code != RT_NOT_FOUND) return fail(&err);
     if (!ok)
         Py_RETURN_NONE;
     PyObject *pair = frame_tuple(&frame);
@@ -110,11 +107,8 @@ static PyObject *send_frame(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "iy#", &fd, &data, &len))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    ok = jail_frame_send(fd, data, (size_t)len, NULL, 0, &err);
-    Py_END_ALLOW_THREADS
-    if (!ok)
-        return fail(&err);
+    Py_BEGIN_ALLOW_THREADS ok = jail_frame_send(fd, data, (size_t)len, NULL, 0, &err);
+    Py_END_ALLOW_THREADS if (!ok) return fail(&err);
     Py_RETURN_NONE;
 }
 

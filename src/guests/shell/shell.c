@@ -2,10 +2,10 @@
  * shell.c - the guest for bash.
  *
  * There is no interpreter to warm here: a shell starts in a millisecond. The zygote is this small
- * program; the forked and sealed child runs bash as its own child, waits, and reports. Bash gets the
- * script as `bash -c SCRIPT main.sh`, so that its messages name the user's lines; what is too long
- * for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the variable
- * RESULT back through descriptor 9. Nothing needs a directory that can be written.
+ * program; the forked and sealed child runs bash as its own child, waits, and reports. Bash gets
+ * the script as `bash -c SCRIPT main.sh`, so that its messages name the user's lines; what is too
+ * long for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the
+ * variable RESULT back through descriptor 9. Nothing needs a directory that can be written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -283,8 +283,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     ok = ok && apply_limits(r.request, &err);
     if (ok)
         set_environment(&r);
-    ok = ok && take_input(&r, frame, &err) &&
-         place_script(&r, &err) && run_bash(&r, &status, &err);
+    ok = ok && take_input(&r, frame, &err) && place_script(&r, &err) && run_bash(&r, &status, &err);
     int code = 1;
     if (ok)
         code = report(control, &r, status);
