@@ -19,6 +19,21 @@ typedef struct guest_kind {
 const guest_kind *runtimes_guest(rt_str language);
 rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
 
+/* One run in progress. */
+typedef struct progress {
+    const rt_run *run;
+    rt_outcome *out;
+    rt_arena *arena;
+    rt_buf text[2]; /* stdout, stderr */
+    rt_str answer;  /* the first result or error frame */
+    uint64_t deadline_ns;
+    bool was_timeout, was_flood, was_cancelled, was_frame_too_big;
+    bool is_unheard; /* nobody takes the output any more */
+    rt_cell_usage usage;
+} progress;
+
+void runtimes_conclude(progress *p, const guest_kind *kind);
+
 /* Makes what came out of a cell into an outcome (outcome.c). */
 bool runtimes_read_result(rt_outcome *out, rt_str frame, rt_arena *arena, rt_error *err);
 void runtimes_fail(rt_outcome *out, rt_status status, const char *type, const char *limit,
