@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -397,23 +398,30 @@ bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_
 
 /* ---- the hello ---- */
 
-static bool is_other_namespace(const char *kind, int64_t inode)
+static const char *const space_kinds[] = { "user", "pid", "mnt", "ipc", "uts", "net" };
+static int64_t own_spaces[RT_COUNT(space_kinds)]; /* ours do not change: read once */
+
+static void read_own_spaces(void)
 {
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
-    return inode > 0 && stat(path, &st) == 0 && (int64_t)st.st_ino != inode;
+    for (size_t i = 0; i < RT_COUNT(space_kinds); i++) {
+        char path[64];
+        struct stat st;
+        snprintf(path, sizeof(path), "/proc/self/ns/%s", space_kinds[i]);
+        own_spaces[i] = stat(path, &st) == 0 ? (int64_t)st.st_ino : 0;
+    }
 }
 
 /* What the guest read back from the kernel must be what was asked for; else nothing runs. */
 static bool check_layers(rt_json layers, rt_error *err)
 {
-    static const char *const kinds[] = { "user", "pid", "mnt", "ipc", "uts", "net" };
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *const *kinds = space_kinds;
     rt_json spaces = rt_json_get_c(layers, "ns");
-    for (size_t i = 0; i < RT_COUNT(kinds); i++) {
+    pthread_once(&once, read_own_spaces);
+    for (size_t i = 0; i < RT_COUNT(space_kinds); i++) {
         int64_t inode = 0;
-        if (!rt_json_i64(rt_json_get_c(spaces, kinds[i]), &inode) ||
-            !is_other_namespace(kinds[i], inode))
+        if (!rt_json_i64(rt_json_get_c(spaces, kinds[i]), &inode) || inode <= 0 ||
+            own_spaces[i] == 0 || inode == own_spaces[i])
             return rt_fail(err, RT_UNAVAILABLE, "the cell has no %s namespace of its own",
                            kinds[i]);
     }

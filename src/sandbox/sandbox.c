@@ -3,7 +3,8 @@
  *
  * Each request carries one end of a fresh socket pair, the lease. What the warden has to say about
  * that cell comes over the lease, and closing it ends the cell, so threads need no lock and no
- * table of replies.
+ * table of replies. Where cells are kept warm we ask one step ahead, so that the usual start waits
+ * for nobody.
  */
 #include "sandbox/sandbox_internal.h"
 
@@ -24,11 +25,23 @@
 
 #include "sandbox/cell.h"
 
-#define START_TIMEOUT_MS 60000 /* a cold zygote on a busy machine */
+#define AHEAD_MAX        4u
+#define AHEAD_AGE_NS     (60ull * 1000000000u) /* older than this, a cell is not worth its memory */
+#define START_TIMEOUT_MS 60000                 /* a cold zygote on a busy machine */
+
+/* A request made before anybody needed it: its cell is usually there when somebody does. */
+typedef struct ahead {
+    int lease; /* -1: a free place */
+    warden_request request;
+    uint64_t asked_ns;
+} ahead;
 
 struct rt_sandbox {
     int warden;
     pid_t keeper;
+    unsigned ahead_max;   /* 0 where no cells are kept warm */
+    pthread_mutex_t lock; /* over: */
+    ahead ahead[AHEAD_MAX];
 };
 
 static _Noreturn void become_keeper(int far)
@@ -76,6 +89,10 @@ bool rt_sandbox_open(const rt_sandbox_config *config, rt_sandbox **out, rt_error
     if (!sandbox)
         rt_out_of_memory(sizeof(*sandbox));
     sandbox->warden = pair[0];
+    sandbox->ahead_max = RT_MIN(config->pool_max, AHEAD_MAX);
+    pthread_mutex_init(&sandbox->lock, NULL);
+    for (size_t i = 0; i < AHEAD_MAX; i++)
+        sandbox->ahead[i].lease = -1;
     sandbox->keeper = fork();
     if (sandbox->keeper == 0)
         become_keeper(pair[1]);
@@ -94,6 +111,8 @@ void rt_sandbox_close(rt_sandbox *sandbox)
 {
     if (!sandbox)
         return;
+    for (size_t i = 0; i < AHEAD_MAX; i++)
+        rt_closep(&sandbox->ahead[i].lease);
     close(sandbox->warden); /* the warden and the keeper take the hint */
     if (sandbox->keeper > 0)
         while (waitpid(sandbox->keeper, NULL, 0) < 0 && errno == EINTR)
@@ -117,9 +136,8 @@ bool rt_sandbox_drop_privileges(rt_error *err)
 
 /* ---- asking ---- */
 
-/* Sends a request and waits for the first word on its lease. */
-static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *paths,
-                int *lease_out, lease_message *answer, int *fds, size_t *fd_count, rt_error *err)
+static bool send_request(rt_sandbox *sandbox, const warden_request *request, const char *paths,
+                         int *lease, rt_error *err)
 {
     char packet[PACKET_MAX];
     int pair[2];
@@ -131,13 +149,25 @@ static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *
         memcpy(packet + sizeof(*request), paths, request->paths_bytes);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return rt_fail_errno(err, "socketpair");
-    int lease RT_CLEANUP(rt_closep) = pair[0];
     ssize_t sent = jail_packet_send(sandbox->warden, packet, size, &pair[1], 1);
     close(pair[1]);
-    if (sent < 0)
+    if (sent < 0) {
+        close(pair[0]);
         return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
+    }
+    *lease = pair[0];
+    return true;
+}
+
+/* The first word on a lease. */
+static bool await_answer(int lease, lease_message *answer, int *fds, size_t *fd_count,
+                         rt_error *err)
+{
     struct pollfd polled = { .fd = lease, .events = POLLIN };
-    int n = poll(&polled, 1, START_TIMEOUT_MS);
+    int n;
+    do
+        n = poll(&polled, 1, START_TIMEOUT_MS);
+    while (n < 0 && errno == EINTR);
     if (n <= 0)
         return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", START_TIMEOUT_MS / 1000);
     ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
@@ -147,8 +177,48 @@ static bool ask(rt_sandbox *sandbox, const warden_request *request, const char *
         *err = answer->error;
         return false;
     }
-    *lease_out = RT_TAKE_FD(lease);
     return true;
+}
+
+/* ---- asking ahead ---- */
+
+/* A lease on a cell like this one, asked for earlier, or -1. Cells with read paths are too many
+ * kinds. */
+static int take_ahead(rt_sandbox *sandbox, const warden_request *request)
+{
+    int lease = -1;
+    uint64_t now = rt_now_ns();
+    pthread_mutex_lock(&sandbox->lock);
+    for (size_t i = 0; i < sandbox->ahead_max; i++) {
+        ahead *a = &sandbox->ahead[i];
+        if (a->lease >= 0 && now - a->asked_ns > AHEAD_AGE_NS)
+            rt_closep(&a->lease);
+        if (a->lease >= 0 && lease < 0 && memcmp(&a->request, request, sizeof(*request)) == 0)
+            lease = RT_TAKE_FD(a->lease);
+    }
+    pthread_mutex_unlock(&sandbox->lock);
+    return lease;
+}
+
+/* Asks for the next cell of this kind while the present one does its work. */
+static void ask_ahead(rt_sandbox *sandbox, const warden_request *request)
+{
+    warden_request early = *request;
+    early.is_early = 1;
+    if (request->paths_bytes > 0)
+        return;
+    pthread_mutex_lock(&sandbox->lock);
+    for (size_t i = 0; i < sandbox->ahead_max; i++) {
+        ahead *a = &sandbox->ahead[i];
+        if (a->lease >= 0)
+            continue;
+        if (send_request(sandbox, &early, NULL, &a->lease, NULL)) {
+            a->request = *request;
+            a->asked_ns = rt_now_ns();
+        }
+        break;
+    }
+    pthread_mutex_unlock(&sandbox->lock);
 }
 
 static bool name_zygote(rt_str name, warden_request *request, rt_error *err)
@@ -168,7 +238,8 @@ bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str
     int lease RT_CLEANUP(rt_closep) = -1, fds[GRANT_FDS];
     size_t fd_count;
     if (!name_zygote(zygote, &request, err) ||
-        !ask(sandbox, &request, NULL, &lease, &answer, fds, &fd_count, err))
+        !send_request(sandbox, &request, NULL, &lease, err) ||
+        !await_answer(lease, &answer, fds, &fd_count, err))
         return false;
     *about = rt_arena_str(arena, rt_str_of(answer.text));
     return true;
@@ -196,23 +267,16 @@ static bool pack_paths(const rt_cell_spec *spec, char *out, size_t size, uint32_
     return true;
 }
 
-bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
+/* Waits for the cell of a lease; takes the lease whatever happens. */
+static bool open_cell(int lease, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
 {
-    warden_request request = { .op = WARDEN_CELL,
-                               .memory_bytes = spec->memory_bytes,
-                               .cpu_ms = spec->cpu_ms,
-                               .processes = spec->processes,
-                               .scratch_bytes = spec->scratch_bytes,
-                               .files = spec->files,
-                               .is_exec_denied = spec->is_exec_denied };
-    char paths[PACKET_MAX / 2];
     lease_message answer;
-    int lease, fds[GRANT_FDS];
+    int fds[GRANT_FDS];
     size_t fd_count = 0;
-    if (!name_zygote(spec->zygote, &request, err) ||
-        !pack_paths(spec, paths, sizeof(paths), &request.paths_bytes, err) ||
-        !ask(sandbox, &request, paths, &lease, &answer, fds, &fd_count, err))
+    if (!await_answer(lease, &answer, fds, &fd_count, err)) {
+        close(lease);
         return false;
+    }
     if (fd_count != GRANT_FDS) {
         for (size_t i = 0; i < fd_count; i++)
             close(fds[i]);
@@ -224,4 +288,30 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
         return rt_wrap(err, "seal the cell");
     *out = RT_TAKE(cell);
     return true;
+}
+
+bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
+{
+    warden_request request;
+    char paths[PACKET_MAX / 2];
+    memset(&request, 0, sizeof(request)); /* compared byte by byte: the gaps count */
+    request.op = WARDEN_CELL;
+    request.memory_bytes = spec->memory_bytes;
+    request.cpu_ms = spec->cpu_ms;
+    request.processes = spec->processes;
+    request.scratch_bytes = spec->scratch_bytes;
+    request.files = spec->files;
+    request.is_exec_denied = spec->is_exec_denied;
+    if (!name_zygote(spec->zygote, &request, err) ||
+        !pack_paths(spec, paths, sizeof(paths), &request.paths_bytes, err))
+        return false;
+    int lease = take_ahead(sandbox, &request);
+    bool ok = lease >= 0 && open_cell(lease, spec, out, &(rt_error){ 0 });
+    /* One that was asked for ahead may have failed or died meanwhile: that is not this run's fault.
+     */
+    ok = ok ||
+         (send_request(sandbox, &request, paths, &lease, err) && open_cell(lease, spec, out, err));
+    if (ok)
+        ask_ahead(sandbox, &request);
+    return ok;
 }

@@ -161,6 +161,7 @@ typedef struct warden_request {
     uint64_t memory_bytes, cpu_ms, processes, scratch_bytes;
     uint32_t files;
     uint32_t is_exec_denied;
+    uint32_t is_early; /* nobody waits for it yet */
     uint32_t paths_bytes; /* NUL-separated read paths behind this struct */
 } warden_request;
 

@@ -66,7 +66,7 @@ static cell *find_ready(warden *w, const shape *s)
 bool warden_has_waiter(const warden *w, const shape *s)
 {
     for (const waiter *who = w->first_waiter; who; who = who->next)
-        if (who->shape == s)
+        if (who->shape == s && !who->is_early)
             return true;
     return false;
 }
@@ -100,10 +100,14 @@ static void tell_warm(const waiter *who)
 }
 
 /* Serves whom it can, in the order they came. */
-static void serve_waiters(warden *w)
+static void serve_waiters(warden *w, bool are_early)
 {
     for (waiter **at = &w->first_waiter; *at;) {
         waiter *who = *at;
+        if (who->is_early != are_early) {
+            at = &who->next;
+            continue;
+        }
         const rt_error *hopeless = find_reason(w, who);
         cell *c = who->shape ? find_ready(w, who->shape) : NULL;
         if (hopeless)
@@ -174,7 +178,8 @@ void warden_pump(warden *w)
         else if (c->shape->zygote->state == ZYGOTE_FAILED)
             warden_cell_end(w, c);
     }
-    serve_waiters(w);
+    serve_waiters(w, false);
+    serve_waiters(w, true);
     start_cells(w);
     for (waiter *who = w->first_waiter; who; who = who->next)
         warden_zygote_want(w, who->shape ? who->shape->zygote : who->zygote);
@@ -192,7 +197,8 @@ static shape *find_shape(warden *w, const shape *like)
             s->is_scratch_readonly == like->is_scratch_readonly)
             return s;
         bool is_idle = !s->is_used || (count_cells(w, s, CELL_BIRTH, CELL_DYING) == 0);
-        is_idle = is_idle && !warden_has_waiter(w, s);
+        for (const waiter *who = w->first_waiter; who && is_idle; who = who->next)
+            is_idle = who->shape != s;
         if (is_idle && (!place || (place->is_used && (!s->is_used || s->used_ns < place->used_ns))))
             place = s;
     }
@@ -228,6 +234,7 @@ static bool read_request(warden *w, const warden_request *asked, const char *pat
         return rt_fail(err, RT_LIMIT, "%d kinds of cell are in use at once; try again", SHAPES_MAX);
     who->memory_bytes = asked->memory_bytes;
     who->cpu_ms = asked->cpu_ms;
+    who->is_early = asked->is_early != 0;
     who->processes = asked->processes;
     return true;
 }
@@ -270,7 +277,7 @@ static void take_request(warden *w, const char *packet, size_t size, int lease)
     *w->last_waiter = who;
     w->last_waiter = &who->next;
     warden_watch(w, &who->lease, lease, forget_waiter, who); /* readable: the daemon let go */
-    if (who->shape)
+    if (who->shape && !who->is_early)
         note_demand(w, who->shape);
     warden_pump(w);
 }

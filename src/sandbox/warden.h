@@ -95,6 +95,7 @@ typedef struct waiter {
     zygote *zygote; /* word that this is warm */
     source lease;
     uint64_t memory_bytes, cpu_ms, processes;
+    bool is_early; /* asked ahead: everybody else comes first */
 } waiter;
 
 struct warden {
@@ -116,7 +117,7 @@ bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source 
 int warden_unwatch(warden *w, source *s); /* stops watching; the descriptor is the caller's */
 void warden_forget(warden *w, source *s); /* stops watching and closes */
 void warden_pump(warden *w);
-bool warden_has_waiter(const warden *w, const shape *s);
+bool warden_has_waiter(const warden *w, const shape *s); /* one that is not early */
 /* A cell of this shape could not be made: whoever waited longest for one is told why. */
 void warden_shape_failed(warden *w, shape *s, const rt_error *why);
 
