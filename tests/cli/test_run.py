@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -187,7 +188,8 @@ def test_a_caller_that_stops_reading_ends_the_run(program, left_on_host):
 @pytest.mark.parametrize("number", [2, 15])
 def test_interrupting_the_caller_ends_the_run(program, left_on_host, number):
     marker = f"98765.8{number}"
-    child = subprocess.Popen([program, "run", "-l", "bash", "-c", f"echo up; sleep {marker}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    child = subprocess.Popen([program, "run", "-l", "bash", "-c", f"echo up; sleep {marker}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # a background job ignores them
     child.stdout.readline()
     child.send_signal(number)
     assert child.wait(5) != 0
