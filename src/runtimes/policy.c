@@ -60,7 +60,7 @@ static const policy_key keys[] = {
       100,
       300000,
       NULL },
-    { { "cpu", "CPU time of a process: 100ms to 300s" },
+    { { "cpu", "CPU time of all processes together: 100ms to 300s" },
       K_DURATION,
       offsetof(rt_policy, cpu_ms),
       100,

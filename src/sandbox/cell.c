@@ -367,6 +367,7 @@ static bool tell_exit(rt_cell *cell, rt_cell_event *event, rt_error *err)
     cell->was_exit_told = true;
     *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
     event->usage.was_out_of_memory |= cell->was_out_of_memory;
+    event->usage.was_out_of_cpu |= cell->was_out_of_cpu;
     event->usage.was_out_of_scratch = cell->watched.is_scratch_full;
     if (cell->watched.memory_peak)
         event->usage.memory_peak_bytes = cell->watched.memory_peak;

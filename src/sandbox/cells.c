@@ -172,7 +172,8 @@ static void hear_link(warden *w, source *s)
         c->is_mounted = true; /* this may come before the nursery has told us of the birth */
         if (c->state == CELL_MOUNTS)
             c->state = CELL_WAITS;
-    } else {
+    } else if (n < (ssize_t)sizeof(head) ||
+               head.kind != LINK_DENIAL) { /* a rehearsal may be refused */
         if (n == (ssize_t)sizeof(packet) && head.kind == LINK_FAILED)
             memcpy(&c->error, packet + sizeof(head), sizeof(c->error));
         else
@@ -221,18 +222,24 @@ bool warden_cell_make(warden *w, shape *s)
     return ok;
 }
 
+/* A child that cannot be watched is killed; the tick reaps it as a stray. */
+static bool adopt(warden *w, pid_t pid, source *death, void (*bury)(warden *, source *), cell *c)
+{
+    if (warden_watch(w, death, (int)syscall(SYS_pidfd_open, pid, 0), bury, c))
+        return true;
+    kill(pid, SIGKILL);
+    return false;
+}
+
 void warden_cell_born(warden *w, const birth_reply *reply)
 {
     if (reply->serial >= w->cell_count)
         return;
     cell *c = &w->cells[reply->serial];
     c->is_bearing = false;
-    if (reply->pid > 0) {
-        c->init_pid = reply->pid;
-        int pidfd = (int)syscall(SYS_pidfd_open, reply->pid, 0);
-        warden_watch(w, &c->init_death, pidfd, bury_init, c);
-    }
-    if (c->state != CELL_BIRTH || reply->pid < 0) {
+    bool is_ours = reply->pid > 0 && adopt(w, reply->pid, &c->init_death, bury_init, c);
+    c->init_pid = is_ours ? reply->pid : 0;
+    if (c->state != CELL_BIRTH || !is_ours) {
         if (reply->pid < 0)
             warden_shape_failed(w, c->shape, &reply->error);
         warden_cell_end(w, c);
@@ -274,12 +281,9 @@ void warden_cell_forked(warden *w, const jail_order_reply *reply)
     cell *c = &w->cells[reply->serial];
     c->is_forking = false;
     close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
-    if (reply->pid > 0) {
-        c->main_pid = reply->pid;
-        int pidfd = (int)syscall(SYS_pidfd_open, reply->pid, 0);
-        warden_watch(w, &c->main_death, pidfd, bury_main, c);
-    }
-    if (c->state != CELL_FORK || reply->pid <= 0) {
+    bool is_ours = reply->pid > 0 && adopt(w, reply->pid, &c->main_death, bury_main, c);
+    c->main_pid = is_ours ? reply->pid : 0;
+    if (c->state != CELL_FORK || !is_ours) {
         rt_error why = { 0 };
         errno = reply->error;
         if (reply->pid <= 0 && c->state == CELL_FORK) {
@@ -353,7 +357,7 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
     const cgroup_slot *slot = &w->setup->slots[c->slot];
     int lease = warden_unwatch(w, &who->lease);
     bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
-    /* The guest and its first process count too: the code gets the number it asked for. */
+    /* The guest counts too: the code gets the number it asked for. */
     if (has_cgroup && !sandbox_cgroup_limit(slot, who->memory_bytes, who->processes + 1, &err)) {
         warden_lease_fail(lease, &err);
         close(lease);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -164,7 +165,6 @@ static const char *const allowed[] = {
     "mlock",
     "mlock2",
     "munlock",
-    "get_mempolicy",
     /* processes and threads */
     "set_tid_address",
     "set_robust_list",
@@ -196,17 +196,15 @@ static const char *const allowed[] = {
     "sigaltstack",
     "sched_yield",
     "sched_getaffinity",
-    "sched_setaffinity",
+
     "sched_getparam",
     "sched_getscheduler",
     "sched_get_priority_max",
     "sched_get_priority_min",
     "sched_getattr",
-    "sched_setattr",
-    "sched_setscheduler",
-    "sched_setparam",
+
     "getpriority",
-    "setpriority",
+
     "prctl",
     "arch_prctl",
     "getrusage",
@@ -243,7 +241,7 @@ static const char *const allowed[] = {
     "sysinfo",
     "getrlimit",
     "setrlimit",
-    "prlimit64",
+
     "ugetrlimit",
     "getrandom",
     "time",
@@ -325,7 +323,7 @@ static void add(rule_maker *m, uint32_t action, const char *name, unsigned count
     if (!m->is_ok || call == __NR_SCMP_ERROR || call < 0)
         return; /* this architecture has no such call */
     int failed = seccomp_rule_add_array(m->ctx, action, call, count, args);
-    if (failed && failed != -EEXIST) {
+    if (failed) {
         errno = -failed;
         m->is_ok = rt_fail_errno(m->err, "seccomp rule for %s", name);
     }
@@ -333,7 +331,8 @@ static void add(rule_maker *m, uint32_t action, const char *name, unsigned count
 
 static void add_processes(rule_maker *m, filter_kind kind)
 {
-    struct scmp_arg_cmp no_spaces = SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES, 0);
+    /* CLONE_PARENT would make the child the warden's, who would not know of it. */
+    struct scmp_arg_cmp no_spaces = SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES | CLONE_PARENT, 0);
     struct scmp_arg_cmp thread =
         SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACES | CLONE_THREAD, CLONE_THREAD);
     if (kind == FILTER_NO_EXEC) {
@@ -357,14 +356,21 @@ static void add_sockets(rule_maker *m)
 {
     const uint64_t type_mask = ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK);
     static const int families[] = { AF_INET, AF_INET6 };
-    static const int types[] = { SOCK_STREAM, SOCK_DGRAM };
+    /* Other protocols would have the kernel load modules for whoever asks. */
+    static const struct {
+        int type, protocol;
+    } kinds[] = { { SOCK_STREAM, 0 },
+                  { SOCK_STREAM, IPPROTO_TCP },
+                  { SOCK_DGRAM, 0 },
+                  { SOCK_DGRAM, IPPROTO_UDP } };
     for (size_t f = 0; f < RT_COUNT(families); f++)
-        for (size_t t = 0; t < RT_COUNT(types); t++) {
+        for (size_t k = 0; k < RT_COUNT(kinds); k++) {
             struct scmp_arg_cmp args[] = {
                 SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[f], 0),
-                SCMP_A1(SCMP_CMP_MASKED_EQ, type_mask & 0xffffffffu, (scmp_datum_t)types[t]),
+                SCMP_A1(SCMP_CMP_MASKED_EQ, type_mask & 0xffffffffu, (scmp_datum_t)kinds[k].type),
+                SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)kinds[k].protocol, 0),
             };
-            add(m, SCMP_ACT_ALLOW, "socket", 2, args);
+            add(m, SCMP_ACT_ALLOW, "socket", 3, args);
         }
     /* libc itself tries these two at every look-up of a user or an interface: no report. */
     struct scmp_arg_cmp netlink = SCMP_A0(SCMP_CMP_EQ, AF_NETLINK, 0);
@@ -378,6 +384,24 @@ static void add_sockets(rule_maker *m)
     add(m, SCMP_ACT_ALLOW, "socketpair", 2, pair);
     struct scmp_arg_cmp no_address = SCMP_A4(SCMP_CMP_EQ, 0, 0);
     add(m, SCMP_ACT_ALLOW, "sendto", 1, &no_address);
+}
+
+/*
+ * Limits and priorities: one's own only. Where the host has no ids for a cell, its first process is
+ * the same user as the code, and must not be slowed or starved of descriptors by it.
+ */
+static void add_own(rule_maker *m)
+{
+    static const char *const calls[] = { "sched_setaffinity", "sched_setattr", "sched_setscheduler",
+                                         "sched_setparam", "prlimit64" };
+    struct scmp_arg_cmp self = SCMP_A0(SCMP_CMP_EQ, 0, 0);
+    for (size_t i = 0; i < RT_COUNT(calls); i++)
+        add(m, SCMP_ACT_ALLOW, calls[i], 1, &self);
+    struct scmp_arg_cmp only_asks = SCMP_A2(SCMP_CMP_EQ, 0, 0);
+    add(m, SCMP_ACT_ALLOW, "prlimit64", 1, &only_asks);
+    struct scmp_arg_cmp own_process[] = { SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS, 0),
+                                          SCMP_A1(SCMP_CMP_EQ, 0, 0) };
+    add(m, SCMP_ACT_ALLOW, "setpriority", 2, own_process);
 }
 
 /* What terminals and pipes are asked; never TIOCSTI, which types into somebody's terminal. */
@@ -405,6 +429,7 @@ static bool make_rules(scmp_filter_ctx ctx, filter_kind kind, rt_error *err)
         add(&m, SCMP_ACT_ALLOW, allowed[i], 0, NULL);
     add_processes(&m, kind);
     add_sockets(&m);
+    add_own(&m);
     add_ioctl(&m);
     return m.is_ok;
 }

@@ -267,7 +267,8 @@ static void list_files(cell_init *me, uint32_t most)
 /* ---- watching memory and CPU time ---- */
 
 typedef struct usage {
-    uint64_t private_pages, cpu_ticks;
+    uint64_t own_bytes, cpu_ticks;
+    bool is_known; /* false: /proc could not be read */
 } usage;
 
 /* utime, stime and those of children that were waited for: the 12th to 15th word after the name. */
@@ -293,18 +294,22 @@ static bool read_proc(const char *pid, const char *file, char *text, size_t size
     return n > 0;
 }
 
+static uint64_t kilobytes_of(const char *status, const char *key)
+{
+    const char *at = strstr(status, key);
+    return at ? strtoull(at + strlen(key), NULL, 10) << 10 : 0;
+}
+
 static usage read_usage(void)
 {
-    usage all = { 0 };
     DIR *dir = opendir("/proc");
+    usage all = { .is_known = dir != NULL };
     for (struct dirent *e; dir && (e = readdir(dir));) {
-        char text[512];
-        unsigned long resident = 0, shared = 0;
+        char text[2048];
         if (e->d_name[0] < '1' || e->d_name[0] > '9' || strcmp(e->d_name, "1") == 0)
             continue;
-        if (read_proc(e->d_name, "statm", text, sizeof(text)) &&
-            sscanf(text, "%*u %lu %lu", &resident, &shared) == 2 && resident > shared)
-            all.private_pages += resident - shared;
+        if (read_proc(e->d_name, "status", text, sizeof(text)))
+            all.own_bytes += kilobytes_of(text, "RssAnon:") + kilobytes_of(text, "RssShmem:");
         if (read_proc(e->d_name, "stat", text, sizeof(text)))
             all.cpu_ticks += ticks_of(text);
     }
@@ -317,10 +322,10 @@ static usage read_usage(void)
 static uint64_t memory_used(const usage *now)
 {
     struct statfs fs;
-    uint64_t pages = now->private_pages;
+    uint64_t scratch = 0;
     if (statfs(RT_WORKDIR, &fs) == 0)
-        pages += fs.f_blocks - fs.f_bfree;
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+        scratch = (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    return now->own_bytes + scratch;
 }
 
 static uint64_t cpu_used_ms(const usage *now)
@@ -349,7 +354,8 @@ static void watch(cell_init *me)
              cpu = cpu_used_ms(&now) - RT_MIN(cpu_used_ms(&now), me->cpu_base);
     me->memory_peak = RT_MAX(me->memory_peak, memory);
     me->next_ns = rt_now_ns() + WATCH_MS * 1000000ull;
-    if (me->watch.memory_bytes && memory > me->memory_base + me->watch.memory_bytes)
+    if (!now.is_known || /* blind, we must assume the worst */
+        (me->watch.memory_bytes && memory > me->memory_base + me->watch.memory_bytes))
         end_cell(me, LINK_MEMORY);
     else if (me->watch.cpu_ms && cpu >= me->watch.cpu_ms)
         end_cell(me, LINK_CPU);

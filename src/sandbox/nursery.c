@@ -66,6 +66,9 @@ static pid_t bear_cell(const birth_order *order, const root_plan *plan, const in
         close(sync[1]);
         if (read(sync[0], &byte, 1) != 1)
             _exit(1);
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        for (int i = 0; i <= STDERR_FILENO; i++) /* the daemon's own have no place in a cell */
+            dup2(null, i);
         int link = fcntl(fds[BIRTH_LINK], F_DUPFD_CLOEXEC, 100);
         int porch = fcntl(fds[BIRTH_PORCH], F_DUPFD_CLOEXEC, 101);
         syscall(SYS_close_range, 3U, 99U, 0);

@@ -26,6 +26,7 @@
 #include "sandbox/cell.h"
 
 #define AHEAD_MAX        4u
+#define AHEAD_TIMEOUT_MS 2000
 #define AHEAD_AGE_NS     (60ull * 1000000000u) /* older than this, a cell is not worth its memory */
 #define START_TIMEOUT_MS 60000                 /* a cold zygote on a busy machine */
 
@@ -62,7 +63,11 @@ static bool await_warden(rt_sandbox *sandbox, rt_error *err)
     lease_message first = { 0 };
     size_t none;
     struct pollfd polled = { .fd = sandbox->warden, .events = POLLIN };
-    if (poll(&polled, 1, START_TIMEOUT_MS) <= 0)
+    int ready;
+    do
+        ready = poll(&polled, 1, START_TIMEOUT_MS);
+    while (ready < 0 && errno == EINTR);
+    if (ready <= 0)
         return rt_fail(err, RT_TIMEOUT, "the sandbox did not start within %d s",
                        START_TIMEOUT_MS / 1000);
     ssize_t n = jail_packet_recv(sandbox->warden, &first, sizeof(first), NULL, 0, &none, 0);
@@ -89,7 +94,9 @@ bool rt_sandbox_open(const rt_sandbox_config *config, rt_sandbox **out, rt_error
     if (!sandbox)
         rt_out_of_memory(sizeof(*sandbox));
     sandbox->warden = pair[0];
-    sandbox->ahead_max = RT_MIN(config->pool_max, AHEAD_MAX);
+    unsigned cells = config->max_cells ? config->max_cells : RT_CELLS_MAX / 4;
+    unsigned spare = RT_MIN(cells / 4, AHEAD_MAX); /* what we hold ahead nobody else can have */
+    sandbox->ahead_max = RT_MIN(config->pool_max, spare);
     pthread_mutex_init(&sandbox->lock, NULL);
     for (size_t i = 0; i < AHEAD_MAX; i++)
         sandbox->ahead[i].lease = -1;
@@ -160,16 +167,16 @@ static bool send_request(rt_sandbox *sandbox, const warden_request *request, con
 }
 
 /* The first word on a lease. */
-static bool await_answer(int lease, lease_message *answer, int *fds, size_t *fd_count,
-                         rt_error *err)
+static bool await_answer(int lease, int timeout_ms, lease_message *answer, int *fds,
+                         size_t *fd_count, rt_error *err)
 {
     struct pollfd polled = { .fd = lease, .events = POLLIN };
     int n;
     do
-        n = poll(&polled, 1, START_TIMEOUT_MS);
+        n = poll(&polled, 1, timeout_ms);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
-        return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", START_TIMEOUT_MS / 1000);
+        return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", timeout_ms / 1000);
     ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
     if (got != (ssize_t)sizeof(*answer))
         return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
@@ -239,7 +246,7 @@ bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str
     size_t fd_count;
     if (!name_zygote(zygote, &request, err) ||
         !send_request(sandbox, &request, NULL, &lease, err) ||
-        !await_answer(lease, &answer, fds, &fd_count, err))
+        !await_answer(lease, START_TIMEOUT_MS, &answer, fds, &fd_count, err))
         return false;
     *about = rt_arena_str(arena, rt_str_of(answer.text));
     return true;
@@ -268,12 +275,13 @@ static bool pack_paths(const rt_cell_spec *spec, char *out, size_t size, uint32_
 }
 
 /* Waits for the cell of a lease; takes the lease whatever happens. */
-static bool open_cell(int lease, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
+static bool open_cell(int lease, int timeout_ms, const rt_cell_spec *spec, rt_cell **out,
+                      rt_error *err)
 {
     lease_message answer;
     int fds[GRANT_FDS];
     size_t fd_count = 0;
-    if (!await_answer(lease, &answer, fds, &fd_count, err)) {
+    if (!await_answer(lease, timeout_ms, &answer, fds, &fd_count, err)) {
         close(lease);
         return false;
     }
@@ -306,11 +314,11 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
         !pack_paths(spec, paths, sizeof(paths), &request.paths_bytes, err))
         return false;
     int lease = take_ahead(sandbox, &request);
-    bool ok = lease >= 0 && open_cell(lease, spec, out, &(rt_error){ 0 });
+    bool ok = lease >= 0 && open_cell(lease, AHEAD_TIMEOUT_MS, spec, out, &(rt_error){ 0 });
     /* One that was asked for ahead may have failed or died meanwhile: that is not this run's fault.
      */
-    ok = ok ||
-         (send_request(sandbox, &request, paths, &lease, err) && open_cell(lease, spec, out, err));
+    ok = ok || (send_request(sandbox, &request, paths, &lease, err) &&
+                open_cell(lease, START_TIMEOUT_MS, spec, out, err));
     if (ok)
         ask_ahead(sandbox, &request);
     return ok;

@@ -74,6 +74,7 @@ bool warden_has_waiter(const warden *w, const shape *s)
 static void drop_waiter(warden *w, waiter **at)
 {
     waiter *who = *at;
+    w->waiter_count--;
     *at = who->next;
     if (!*at)
         w->last_waiter = at;
@@ -148,21 +149,39 @@ static void give_up_one(warden *w, const shape *for_whom)
         }
 }
 
+static unsigned count_waiters(const warden *w, const shape *s, bool with_early)
+{
+    unsigned count = 0;
+    for (const waiter *who = w->first_waiter; who; who = who->next)
+        count += who->shape == s && (with_early || !who->is_early);
+    return count;
+}
+
+/* As many cells of the shape under way as `wanted`; false if some had to be left out. */
+static bool make_up_to(warden *w, shape *s, unsigned wanted)
+{
+    unsigned under_way = count_cells(w, s, CELL_BIRTH, CELL_READY);
+    while (under_way < wanted && warden_cell_make(w, s))
+        under_way++;
+    return under_way >= wanted;
+}
+
+/* Whoever waits comes before every pool; else pools would take the places that waiters need. */
 static void start_cells(warden *w)
 {
+    bool are_all_served = true;
     for (size_t i = 0; i < SHAPES_MAX; i++) {
         shape *s = &w->shapes[i];
-        if (!s->is_used)
+        if (!s->is_used || make_up_to(w, s, count_waiters(w, s, false)))
             continue;
-        unsigned waiting = 0;
-        for (const waiter *who = w->first_waiter; who; who = who->next)
-            waiting += who->shape == s;
-        unsigned under_way = count_cells(w, s, CELL_BIRTH, CELL_READY);
-        unsigned wanted = waiting + RT_MIN(s->target, w->setup->config->pool_max);
-        while (under_way < wanted && warden_cell_make(w, s))
-            under_way++;
-        if (under_way < waiting)
-            give_up_one(w, s);
+        are_all_served = false;
+        give_up_one(w, s);
+    }
+    for (size_t i = 0; are_all_served && i < SHAPES_MAX; i++) {
+        shape *s = &w->shapes[i];
+        if (s->is_used && s->zygote->state != ZYGOTE_FAILED)
+            make_up_to(w, s,
+                       count_waiters(w, s, true) + RT_MIN(s->target, w->setup->config->pool_max));
     }
 }
 
@@ -264,7 +283,9 @@ static void take_request(warden *w, const char *packet, size_t size, int lease)
     waiter *who = calloc(1, sizeof(*who));
     memcpy(&asked, packet, sizeof(asked));
     asked.zygote[sizeof(asked.zygote) - 1] = '\0';
-    bool is_whole = who && size == sizeof(asked) + asked.paths_bytes &&
+    if (w->waiter_count >= WAITERS_MAX)
+        rt_fail(&err, RT_LIMIT, "%d requests wait for a cell already; try again", WAITERS_MAX);
+    bool is_whole = who && !err.code && size == sizeof(asked) + asked.paths_bytes &&
                     (asked.paths_bytes == 0 || packet[size - 1] == '\0');
     if (!is_whole || !read_request(w, &asked, packet + sizeof(asked), who, &err)) {
         if (!err.code)
@@ -274,6 +295,7 @@ static void take_request(warden *w, const char *packet, size_t size, int lease)
         free(who);
         return;
     }
+    w->waiter_count++;
     *w->last_waiter = who;
     w->last_waiter = &who->next;
     warden_watch(w, &who->lease, lease, forget_waiter, who); /* readable: the daemon let go */
@@ -346,6 +368,7 @@ static void look_back(warden *w, source *s)
         if (extra)
             warden_cell_end(w, extra);
     }
+    warden_pump(w);
 }
 
 static _Noreturn void follow_keeper(warden *w, source *s)

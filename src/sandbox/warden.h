@@ -109,6 +109,7 @@ struct warden {
     cell *cells;
     unsigned cell_count;
     waiter *first_waiter, **last_waiter;
+    unsigned waiter_count;
     int filters[FILTER_KINDS];
     uint32_t serial;
 };

@@ -22,6 +22,7 @@
 #define ZYGOTE_SERIAL 0x80000000u
 
 static void zygote_born(warden *w, zygote *z, const birth_reply *reply);
+static void fail_zygote(warden *w, zygote *z, const char *why);
 
 /* ---- roots ---- */
 
@@ -41,12 +42,26 @@ static _Noreturn void become_nursery(warden *w, const root *r, int orders)
     sandbox_nursery_main(3, &plan);
 }
 
+/* What it was about to give birth to will never come. */
 static void lose_root(warden *w, root *r, const rt_error *why)
 {
     warden_forget(w, &r->orders);
     warden_forget(w, &r->death);
+    if (r->pid > 0)
+        kill(r->pid, SIGKILL);
+    r->pid = 0; /* from now on a stray, reaped at the next tick */
     r->error = *why;
     r->state = ROOT_FAILED;
+    for (unsigned i = 0; i < w->cell_count; i++) {
+        cell *c = &w->cells[i];
+        if (c->is_bearing && c->shape->root == r) {
+            c->is_bearing = false;
+            warden_cell_end(w, c);
+        }
+    }
+    for (size_t i = 0; r == &w->roots[0] && i < w->zygote_count; i++)
+        if (w->zygotes[i].state == ZYGOTE_BORN && w->zygotes[i].pid == 0)
+            fail_zygote(w, &w->zygotes[i], why->text);
 }
 
 static void hear_nursery(warden *w, source *s)
@@ -79,8 +94,7 @@ static void bury_nursery(warden *w, source *s)
     root *r = s->owner;
     siginfo_t info;
     waitid(P_PIDFD, (id_t)s->fd, &info, WEXITED | WNOHANG);
-    if (r->state == ROOT_FAILED)
-        return;
+    r->pid = 0;
     lose_root(w, r, &(rt_error){ .code = RT_UNAVAILABLE, .text = "a nursery ended unexpectedly" });
     warden_pump(w);
 }
@@ -98,12 +112,10 @@ static bool is_root_needed(const warden *w, const root *r)
 
 static void free_root(warden *w, root *r)
 {
-    warden_forget(w, &r->orders); /* the nursery ends when its socket does */
-    if (r->death.fd >= 0) {
-        kill(r->pid, SIGKILL);
-        waitpid(r->pid, NULL, 0);
-    }
+    warden_forget(w, &r->orders);
     warden_forget(w, &r->death);
+    if (r->pid > 0)
+        kill(r->pid, SIGKILL); /* reaped at the next tick, like every stray */
     for (size_t i = 0; i < SHAPES_MAX; i++)
         if (w->shapes[i].root == r)
             w->shapes[i] = (shape){ 0 };
@@ -111,15 +123,17 @@ static void free_root(warden *w, root *r)
     *r = (root){ .orders.fd = -1, .death.fd = -1 };
 }
 
-/* A free place, or that of the root that was longest out of use; never the plain one. */
-static root *place_for_root(warden *w)
+/* A free place, or that of the root that was longest out of use. The first is the plain one's. */
+static root *place_for_root(warden *w, bool is_plain)
 {
     root *oldest = NULL;
-    for (size_t i = 0; i < ROOTS_MAX; i++) {
+    if (is_plain)
+        return &w->roots[0];
+    for (size_t i = 1; i < ROOTS_MAX; i++) {
         root *r = &w->roots[i];
         if (r->state == ROOT_FREE)
             return r;
-        if (i > 0 && !is_root_needed(w, r) && (!oldest || r->used_ns < oldest->used_ns))
+        if (!is_root_needed(w, r) && (!oldest || r->used_ns < oldest->used_ns))
             oldest = r;
     }
     if (oldest)
@@ -154,14 +168,12 @@ root *warden_root_get(warden *w, const char *paths, size_t paths_bytes, rt_error
         bool is_same = r->state != ROOT_FREE && r->paths_bytes == paths_bytes &&
                        (paths_bytes == 0 || memcmp(r->paths, paths, paths_bytes) == 0);
         /* A root that failed may do better now: the path may exist meanwhile. */
-        if (is_same && r->state == ROOT_FAILED && !is_root_needed(w, r)) {
-            free_root(w, r);
-            break;
-        }
+        if (is_same && r->state == ROOT_FAILED)
+            return start_nursery(w, r, err) ? r : NULL;
         if (is_same)
             return r;
     }
-    root *r = place_for_root(w);
+    root *r = place_for_root(w, paths_bytes == 0);
     if (!r) {
         rt_fail(err, RT_LIMIT, "%d sets of read paths are in use at once; try again", ROOTS_MAX);
         return NULL;
@@ -208,6 +220,7 @@ static void lose_zygote(warden *w, zygote *z)
     warden_forget(w, &z->errors);
     warden_forget(w, &z->death);
     close_far_ends(z);
+    z->pid = 0;
     for (unsigned i = 0; i < w->cell_count; i++) {
         cell *c = &w->cells[i];
         if (c->shape && c->shape->zygote == z && c->is_forking) {

@@ -231,3 +231,27 @@ def test_a_set_user_id_copy_stays_the_same_user(setuid):
 
 def test_no_capability_is_left(setuid):
     assert setuid["caps"].count("0000000000000000") == 5 and setuid["nnp"] == "1"
+
+
+def test_a_child_cannot_be_handed_to_the_warden_nor_our_guard_be_starved(run):
+    answer = run("python", """
+import ctypes, errno, os, resource
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(call, *args):
+    done = libc.syscall(call, *args)
+    if done == 0 and call == 56:
+        os._exit(0)
+    return errno.errorcode.get(ctypes.get_errno(), "none") if done < 0 else "done"
+limit = (ctypes.c_ulong * 2)(3, 3)
+return {"clone(CLONE_PARENT)": tried(56, 0x8000 | 17, 0, 0, 0, 0),
+        "prlimit of process 1": tried(302, 1, resource.RLIMIT_NOFILE, limit, 0),
+        "setpriority of the user": tried(141, 2, 0, 19),
+        "sched_setaffinity of 1": tried(203, 1, 8, limit),
+        "an MPTCP socket": tried(41, 2, 1, 262)}
+""")
+    assert set(answer["result"].values()) == {"EPERM"}, answer["result"]
+
+
+def test_cpu_time_of_many_processes_is_named_as_the_limit(run):
+    answer = run("bash", "for i in 1 2 3 4; do (while :; do :; done) & done; wait", cpu="1s", timeout="20s")
+    assert answer["status"] == "TIMEOUT" and answer["error"]["limit"] == "cpu"

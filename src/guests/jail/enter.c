@@ -241,11 +241,9 @@ static const struct {
     { "say hello", say_hello },
 };
 
-bool jail_enter(const jail_order *order, const int *fds, rt_error *err)
+bool jail_enter(const jail_order *order, int *fds, rt_error *err)
 {
-    int own[JAIL_ORDER_FDS_MAX];
-    memcpy(own, fds, sizeof(int) * (JAIL_FD_CGROUP + order->cgroup_count));
-    entry e = { .order = order, .fds = own };
+    entry e = { .order = order, .fds = fds };
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (!steps[i].apply(&e, err))
             return rt_wrap(err, "%s", steps[i].name);

@@ -121,8 +121,8 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
  */
 pid_t jail_clone(unsigned long extra_flags);
 
-/* Seals the calling process; used by jail_serve() and tested by itself. */
-bool jail_enter(const jail_order *order, const int *fds, rt_error *err);
+/* Seals the calling process. `fds` are those of the order; what moves is moved in it too. */
+bool jail_enter(const jail_order *order, int *fds, rt_error *err);
 
 /* What is in force, read back from the kernel, as a JSON object into text. */
 void jail_describe(char *text, size_t size, bool has_landlock);

@@ -77,7 +77,7 @@ bool jail_is_ahead(void)
 }
 
 /* The child: sealed when this returns. */
-static int become_guest(const jail_order *order, const int *fds)
+static int become_guest(const jail_order *order, int *fds)
 {
     rt_error err = { 0 };
     if (!jail_enter(order, fds, &err))
