@@ -23,6 +23,7 @@
 #define TICK_SECONDS 1
 #define IDLE_TICKS   10                     /* without need for it, the pool gives one cell back */
 #define FORGET_NS    (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
+#define REFILL_DELAY_NS 3000000 /* most runs are over by then, and had both cores to themselves */
 #define WAITERS_MAX  4096
 
 bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source *), void *owner)
@@ -177,7 +178,9 @@ static void start_cells(warden *w)
         are_all_served = false;
         give_up_one(w, s);
     }
-    for (size_t i = 0; are_all_served && i < SHAPES_MAX; i++) {
+    if (!are_all_served || rt_now_ns() < w->refill_ns)
+        return;
+    for (size_t i = 0; i < SHAPES_MAX; i++) {
         shape *s = &w->shapes[i];
         if (s->is_used && s->zygote->state != ZYGOTE_FAILED)
             make_up_to(w, s,
@@ -276,6 +279,14 @@ static void note_demand(warden *w, shape *s)
         s->target++;
 }
 
+/* A run begins: what nobody waits for can wait until it had its first turn on both cores. */
+static void hold_refill(warden *w)
+{
+    struct itimerspec once = { .it_value.tv_nsec = REFILL_DELAY_NS };
+    w->refill_ns = rt_now_ns() + REFILL_DELAY_NS;
+    timerfd_settime(w->refill.fd, 0, &once, NULL);
+}
+
 static void take_request(warden *w, const char *packet, size_t size, int lease)
 {
     warden_request asked;
@@ -301,6 +312,7 @@ static void take_request(warden *w, const char *packet, size_t size, int lease)
     warden_watch(w, &who->lease, lease, forget_waiter, who); /* readable: the daemon let go */
     if (who->shape && !who->is_early)
         note_demand(w, who->shape);
+    hold_refill(w);
     warden_pump(w);
 }
 
@@ -371,6 +383,14 @@ static void look_back(warden *w, source *s)
     warden_pump(w);
 }
 
+static void refill(warden *w, source *s)
+{
+    uint64_t times;
+    (void)!read(s->fd, &times, sizeof(times));
+    w->refill_ns = 0;
+    warden_pump(w);
+}
+
 static _Noreturn void follow_keeper(warden *w, source *s)
 {
     (void)w, (void)s;
@@ -409,7 +429,9 @@ static bool set_up(warden *w, rt_error *err)
     if (!w->cells || w->epoll < 0 || timer < 0 || timerfd_settime(timer, 0, &each, NULL) != 0 ||
         !warden_watch(w, &w->daemon, setup->daemon, hear_daemon, w) ||
         !warden_watch(w, &w->keeper, setup->keeper, follow_keeper, w) ||
-        !warden_watch(w, &w->tick, timer, look_back, w))
+        !warden_watch(w, &w->tick, timer, look_back, w) ||
+        !warden_watch(w, &w->refill, timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                      refill, w))
         return rt_fail_errno(err, "start the warden's loop");
     return sandbox_root_frame(setup->config->root, setup->entry_fds, setup->config->root_count,
                               err) &&

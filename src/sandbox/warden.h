@@ -101,7 +101,8 @@ typedef struct waiter {
 struct warden {
     const warden_setup *setup;
     int epoll;
-    source daemon, keeper, tick;
+    source daemon, keeper, tick, refill;
+    uint64_t refill_ns; /* no cell is made ahead before this */
     root roots[ROOTS_MAX]; /* the first one is the plain one, where zygotes live */
     zygote zygotes[ZYGOTES_MAX];
     size_t zygote_count;
