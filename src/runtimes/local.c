@@ -469,7 +469,8 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                       /* A young generation that most runs never fill: collecting
                                        * after a fork copies the heap. */
                                       "--min-semi-space-size=16", "--max-semi-space-size=32",
-                                      GUESTS_PLACE "/node/zygote.js", NULL };
+                                      GUESTS_PLACE "/node/zygote.js",
+                                      config->pool_max > 0 ? "200" : "5", NULL };
     const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
     const rt_zygote_spec zygotes[] = { { "python", python_argv },
                                        { "python-data", data_argv },
