@@ -138,58 +138,98 @@ static bool take_policy_flag(options *o, int argc, char **argv, int *i, bool *is
     return true;
 }
 
-static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *err)
+/* ---- one row per option that takes a value ---- */
+
+static bool set_code(options *o, const char *value, rt_error *err)
 {
-    static const struct {
-        const char *full, *brief;
-    } names[] = {
-        { "--code", "-c" },     { "--language", "-l" },     { "--input", "-i" },
-        { "--out", "--out" },   { "--repeat", "--repeat" }, { "--pool", "--pool" },
-        { "--name", "--name" }, { "--pause", "--pause" },   { "--parallel", "--parallel" }
-    };
-    const char *arg = argv[*i], *value = NULL;
-    bool is_policy;
-    uint64_t number = 0;
-    if (strcmp(arg, "--json") == 0)
-        return o->is_json = true;
-    /* --code is a policy key too (the size of code): the option wins, -c is the usual spelling. */
-    for (size_t n = 0; n < RT_COUNT(names) && !err->code; n++) {
-        value = cli_option(argc, argv, i, names[n].full, err);
-        if (!value && !err->code && strcmp(names[n].brief, names[n].full) != 0)
-            value = cli_option(argc, argv, i, names[n].brief, err);
+    (void)err;
+    o->code = value;
+    return true;
+}
+
+static bool set_language(options *o, const char *value, rt_error *err)
+{
+    (void)err;
+    o->language = value;
+    return true;
+}
+
+static bool set_out(options *o, const char *value, rt_error *err)
+{
+    (void)err;
+    o->out_dir = value;
+    return true;
+}
+
+static bool set_name(options *o, const char *value, rt_error *err)
+{
+    (void)err;
+    o->name = value;
+    return true;
+}
+
+static bool set_repeat(options *o, const char *value, rt_error *err)
+{
+    return take_number(value, REPEAT_MAX, &o->repeat, "--repeat", err);
+}
+
+static bool set_parallel(options *o, const char *value, rt_error *err)
+{
+    return take_number(value, PARALLEL_MAX, &o->parallel, "--parallel", err);
+}
+
+static bool set_pool(options *o, const char *value, rt_error *err)
+{
+    uint64_t number;
+    if (!take_number(value, RT_CELLS_MAX / 2, &number, "--pool", err))
+        return false;
+    o->pool = (int64_t)number;
+    return true;
+}
+
+static bool set_pause(options *o, const char *value, rt_error *err)
+{
+    return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) || rt_wrap(err, "--pause");
+}
+
+static const struct {
+    const char *full, *brief;
+    bool (*set)(options *o, const char *value, rt_error *err);
+} valued[] = {
+    { "--code", "-c", set_code },         { "--language", "-l", set_language },
+    { "--input", "-i", take_input },      { "--out", NULL, set_out },
+    { "--name", NULL, set_name },         { "--repeat", NULL, set_repeat },
+    { "--pool", NULL, set_pool },         { "--pause", NULL, set_pause },
+    { "--parallel", NULL, set_parallel },
+};
+
+/* Sets *is_one when the argument was an option with a value. */
+static bool take_valued(options *o, int argc, char **argv, int *i, bool *is_one, rt_error *err)
+{
+    *is_one = false;
+    for (size_t n = 0; n < RT_COUNT(valued); n++) {
+        const char *value = cli_option(argc, argv, i, valued[n].full, err);
+        if (!value && !err->code && valued[n].brief)
+            value = cli_option(argc, argv, i, valued[n].brief, err);
         if (err->code)
             return false;
         if (!value)
             continue;
-        switch (n) {
-        case 0:
-            o->code = value;
-            return true;
-        case 1:
-            o->language = value;
-            return true;
-        case 2:
-            return take_input(o, value, err);
-        case 3:
-            o->out_dir = value;
-            return true;
-        case 4:
-            return take_number(value, REPEAT_MAX, &o->repeat, "--repeat", err);
-        case 5:
-            o->pool =
-                take_number(value, RT_CELLS_MAX / 2, &number, "--pool", err) ? (int64_t)number : -1;
-            return !err->code;
-        case 6:
-            o->name = value;
-            return true;
-        case 7:
-            return rt_parse_duration_ms(rt_str_of(value), &o->pause_ms, err) ||
-                   rt_wrap(err, "--pause");
-        default:
-            return take_number(value, PARALLEL_MAX, &o->parallel, "--parallel", err);
-        }
+        *is_one = true;
+        return valued[n].set(o, value, err);
     }
-    if (!take_policy_flag(o, argc, argv, i, &is_policy, err) || is_policy)
+    return true;
+}
+
+static bool take_argument(options *o, int argc, char **argv, int *i, rt_error *err)
+{
+    const char *arg = argv[*i];
+    bool is_taken;
+    if (strcmp(arg, "--json") == 0)
+        return o->is_json = true;
+    if (!take_valued(o, argc, argv, i, &is_taken, err) || is_taken)
+        return !err->code;
+    if (!take_policy_flag(o, argc, argv, i, &is_taken, err) || is_taken)
         return !err->code;
     if (arg[0] == '-' && arg[1] != '\0')
         return rt_fail(err, RT_INVALID, "unknown option %.60s; 'retort run --help' lists them",

@@ -84,7 +84,7 @@ static const policy_key keys[] = {
       1 * KB,
       60 * MB,
       NULL },
-    { { "code", "size of the code: 1K to 16M" },
+    { { "code_size", "size of the code: 1K to 16M" },
       K_BYTES,
       offsetof(rt_policy, code_bytes),
       1 * KB,

@@ -68,7 +68,7 @@ Test(policy, sizes_take_units)
     expect_set("memory", "64G", AT(memory_bytes), 64ull << 30);
     expect_set("scratch", "1m", AT(scratch_bytes), 1 << 20);
     expect_set("output", "1K", AT(output_bytes), 1024);
-    expect_set("code", "16MiB", AT(code_bytes), 16u << 20);
+    expect_set("code_size", "16MiB", AT(code_bytes), 16u << 20);
     expect_set("processes", "1", AT(processes), 1);
     expect_set("processes", "4096", AT(processes), 4096);
 }
@@ -81,7 +81,7 @@ Test(policy, what_is_out_of_range_is_refused_with_the_range)
         { "memory", "15M", "16M to 64G" },      { "memory", "65G", "16M to 64G" },
         { "memory", "0", "16M to 64G" },        { "scratch", "1K", "1M to 16G" },
         { "output", "1023", "1K to" },          { "output", "65M", "1K to" },
-        { "code", "17M", "1K to 16M" },         { "processes", "0", "1 to 4096" },
+        { "code_size", "17M", "1K to 16M" },    { "processes", "0", "1 to 4096" },
         { "processes", "4097", "1 to 4096" },
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++)
@@ -105,8 +105,8 @@ Test(policy, the_largest_output_is_the_one_that_is_told)
 
 Test(policy, garbage_is_refused)
 {
-    static const char *const keys[] = { "timeout", "cpu",  "memory",   "scratch",
-                                        "output",  "code", "processes" };
+    static const char *const keys[] = { "timeout", "cpu",       "memory",   "scratch",
+                                        "output",  "code_size", "processes" };
     static const char *const values[] = { "",      " ",        "x",
                                           "-1",    "+5",       "5 s",
                                           "1e3",   "0x10",     "5ss",
@@ -284,7 +284,7 @@ Test(policy, amounts_may_be_lowered_and_not_raised)
         const char *key, *less, *more;
     } cases[] = { { "timeout", "1s", "31s" },  { "cpu", "1s", "31s" },
                   { "memory", "16M", "513M" }, { "scratch", "1M", "257M" },
-                  { "output", "1K", "11M" },   { "code", "1K", "2M" },
+                  { "output", "1K", "11M" },   { "code_size", "1K", "2M" },
                   { "processes", "1", "65" } };
     rt_policy top = preset("default");
     expect_within(true, &top, &top, "itself");

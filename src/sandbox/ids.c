@@ -72,7 +72,7 @@ bool sandbox_ids_choose(house_ids *out, rt_error *err)
     return true;
 }
 
-static bool write_map(pid_t pid, const char *file, const char *text, rt_error *err)
+bool sandbox_ids_write(pid_t pid, const char *file, const char *text, rt_error *err)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
@@ -107,13 +107,13 @@ bool sandbox_ids_apply(const house_ids *ids, pid_t house, rt_error *err)
         return run_helper("/usr/bin/newuidmap", house, ids, err) &&
                run_helper("/usr/bin/newgidmap", house, ids, err);
     snprintf(map, sizeof(map), "0 %u %u\n", ids->host_first, count);
-    if (!write_map(house, "uid_map", map, err))
+    if (!sandbox_ids_write(house, "uid_map", map, err))
         return false;
     if (ids->kind == IDS_SINGLE) {
         /* The kernel wants this before an unprivileged group map. */
-        if (!write_map(house, "setgroups", "deny", err))
+        if (!sandbox_ids_write(house, "setgroups", "deny", err))
             return false;
         snprintf(map, sizeof(map), "0 %u 1\n", getegid());
     }
-    return write_map(house, "gid_map", map, err);
+    return sandbox_ids_write(house, "gid_map", map, err);
 }

@@ -33,16 +33,6 @@ static char *const zygote_env[] = {
     "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", NULL
 };
 
-static bool write_map(pid_t pid, const char *file, const char *text, rt_error *err)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-    int fd RT_CLEANUP(rt_closep) = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-        return rt_fail_errno(err, "write %s of a cell", file);
-    return true;
-}
-
 static bool map_cell_ids(const birth_order *order, pid_t pid, rt_error *err)
 {
     char map[96];
@@ -51,7 +41,8 @@ static bool map_cell_ids(const birth_order *order, pid_t pid, rt_error *err)
                  order->house_id + 1);
     else
         snprintf(map, sizeof(map), "%u 0 1\n", CELL_UID);
-    return write_map(pid, "uid_map", map, err) && write_map(pid, "gid_map", map, err);
+    return sandbox_ids_write(pid, "uid_map", map, err) &&
+           sandbox_ids_write(pid, "gid_map", map, err);
 }
 
 static pid_t bear_cell(const birth_order *order, const root_plan *plan, const int *fds,

@@ -58,6 +58,8 @@ typedef struct house_ids {
 } house_ids;
 
 bool sandbox_ids_choose(house_ids *out, rt_error *err);
+/* Writes one of the map files of a process: "uid_map", "gid_map", "setgroups". */
+bool sandbox_ids_write(pid_t pid, const char *file, const char *text, rt_error *err);
 bool sandbox_ids_apply(const house_ids *ids, pid_t house, rt_error *err);
 
 /* ---- root.c: the file system a cell sees ---- */

@@ -35,7 +35,7 @@ cpu: 3s
 memory: 200M
 scratch: 16M
 output: 2M
-code: 5K
+code_size: 5K
 processes: 12
 files: sandboxed
 subprocess: deny
