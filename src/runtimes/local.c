@@ -115,12 +115,13 @@ static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 
 /* Behind the cgroup, where there is one, the rlimit is only a second fence and stands further out.
  */
-#define PROCESSES_SLACK 16
+#define PROCESSES_SLACK   16
+#define CPU_SLACK_SECONDS 1 /* the cell's first process counts finer than the kernel's ticks */
 
 static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind)
 {
     rt_jw_kobject(w, "limits");
-    rt_jw_ku64(w, "cpu_seconds", (p->cpu_ms + 999) / 1000);
+    rt_jw_ku64(w, "cpu_seconds", (p->cpu_ms + 999) / 1000 + CPU_SLACK_SECONDS);
     rt_jw_ku64(w, "data_bytes", kind->is_data_limited ? p->memory_bytes : 0);
     rt_jw_ku64(w, "file_bytes", p->scratch_bytes);
     rt_jw_ku64(w, "processes", p->processes + PROCESSES_SLACK);

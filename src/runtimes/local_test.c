@@ -316,7 +316,7 @@ Test(local, a_request_says_what_PROTOCOL_says)
     cr_expect_eq(rt_json_count(rt_json_get_c(rt_json_get_c(doc, "input"), "x")), 1);
     cr_expect(rt_json_is_absent(rt_json_get_c(doc, "allowed_imports")));
     cr_expect(!rt_json_bool(rt_json_get_c(doc, "keep"), true));
-    cr_expect_eq(limit(doc, "cpu_seconds"), 2, "rounded up");
+    cr_expect_eq(limit(doc, "cpu_seconds"), 3, "rounded up, and a second behind the first fence");
     cr_expect_geq(limit(doc, "processes"), 64, "a second fence behind the first");
     cr_expect_eq(limit(doc, "data_bytes"), 512 << 20);
     cr_expect_str_eq(script.fed, "in");
