@@ -288,7 +288,7 @@ static const struct {
     const char *calls, *rule, *allow;
 } rules[] = {
     { " socket connect bind listen accept accept4 sendto ", "network: none",
-      "code has no network; hand the data in with --input or --read, or call a granted tool" },
+      "code has no network; hand the data in with --input or --read" },
     { " execve execveat fork vfork clone ", "subprocess: deny",
       "set subprocess: allow in the policy (--policy FILE) to let code start programs" },
     { " mount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick "

@@ -2,9 +2,9 @@
  * sandbox.c - the daemon's side: opening the house, asking for cells.
  *
  * Each request carries one end of a fresh socket pair, the lease. What the warden has to say about
- * that cell comes over the lease, and closing it ends the cell, so threads need no lock and no
- * table of replies. Where cells are kept warm we ask one step ahead, so that the usual start waits
- * for nobody.
+ * that cell comes over the lease, and closing it ends the cell, so threads need no table of replies.
+ * Where cells are kept warm we ask one step ahead, so that the usual start waits for nobody; the few
+ * leases held for that are the only thing threads share, under a lock.
  */
 #include "sandbox/sandbox_internal.h"
 
