@@ -22,12 +22,13 @@ PYTHON  ?= /usr/bin/python3
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wvla -Werror -Wno-unknown-warning-option -Wno-format-truncation
 OPT    ?= -O2 -g
+PG_CFLAGS := -isystem /usr/include/postgresql
 CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
-CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(SANITIZE)
+CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(PG_CFLAGS) $(SANITIZE)
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
-LIBS   := -lseccomp -lcrypto -lyaml
+LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd
 
-ROOMS  := base sandbox runtimes cli
+ROOMS  := base sandbox store telemetry runtimes engine server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
@@ -117,7 +118,7 @@ unit: $(B)/unit-tests $(JSON_SUITE)
 strict:
 	@echo "clang: warnings as errors over $(words $(ALL_C)) files"
 	@for f in $(ALL_C); do \
-	    $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc -I$(NODE_INC) $(PY_CFLAGS) -fsyntax-only $$f || exit 1; \
+	    $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only $$f || exit 1; \
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
@@ -139,7 +140,7 @@ fuzz: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); mkdir -p $(B)/fuzz/found/$$name; \
 	    $$t -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/found/$$name tests/corpus/$${name%_fuzz} || exit 1; done
 
-FUZZ_CFLAGS := $(CSTD) -O1 -g -Isrc -fno-sanitize-recover=undefined
+FUZZ_CFLAGS := $(CSTD) -O1 -g -Isrc $(PG_CFLAGS) -fno-sanitize-recover=undefined
 $(B)/fuzz/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@

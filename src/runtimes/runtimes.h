@@ -21,6 +21,8 @@
 #ifndef RETORT_RUNTIMES_H
 #define RETORT_RUNTIMES_H
 
+#include <pthread.h>
+
 #include "base/base.h"
 #include "sandbox/sandbox.h"
 
@@ -80,6 +82,18 @@ const rt_policy_key *rt_policy_key_at(size_t i); /* NULL past the last */
 
 typedef bool (*rt_output_fn)(void *ctx, int stream, rt_str text); /* false: end the run */
 
+/* Ends a run from another thread, whenever it comes: before the run started it never starts, after
+ * it ended nothing happens. */
+typedef struct rt_canceller {
+    pthread_mutex_t lock;
+    bool is_cancelled;
+    rt_cell *cell; /* while a cell runs for it */
+} rt_canceller;
+
+void rt_canceller_init(rt_canceller *c);
+void rt_canceller_done(rt_canceller *c);
+void rt_canceller_cancel(rt_canceller *c);
+
 typedef struct rt_run {
     rt_str language;
     rt_str code;
@@ -90,6 +104,8 @@ typedef struct rt_run {
     int input_fd; /* instead of input, when has_input_fd: read from here to its end */
     bool has_input_fd;
     rt_str stdin_data;
+    struct rt_live *live;   /* run in this session (live.h) instead of a fresh cell; NULL: fresh */
+    rt_canceller *canceller; /* so that another thread can end the run; may be NULL */
     rt_output_fn on_output; /* called as output comes; may be NULL */
     void *output_ctx;
 } rt_run;
@@ -200,5 +216,8 @@ rt_runtime *rt_placeholder_open(void);
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
+
+
+#include "runtimes/live.h" /* sessions */
 
 #endif
