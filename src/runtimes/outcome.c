@@ -214,6 +214,8 @@ static void write_artifacts(const rt_outcome *o, rt_json_writer *w)
         rt_jw_ku64(w, "size", f->size);
         if (f->is_cut) {
             rt_jw_kbool(w, "truncated", true);
+        } else if (f->handle.len > 0) {
+            rt_jw_kstr(w, "handle", f->handle);
         } else {
             char hash[65];
             rt_sha256_hex(f->data, hash);
@@ -267,6 +269,12 @@ static void write_denials(const rt_outcome *o, rt_json_writer *w)
 void rt_outcome_write(const rt_outcome *o, rt_json_writer *w)
 {
     rt_jw_object(w);
+    rt_outcome_write_members(o, w);
+    rt_jw_end(w);
+}
+
+void rt_outcome_write_members(const rt_outcome *o, rt_json_writer *w)
+{
     rt_jw_kstr(w, "id", o->id);
     rt_jw_kstr(w, "status", rt_str_of(rt_status_name(o->status)));
     rt_jw_kbool(w, "success", o->status == RT_STATUS_SUCCESS);
@@ -296,5 +304,4 @@ void rt_outcome_write(const rt_outcome *o, rt_json_writer *w)
         rt_jw_kraw(w, "attestation", o->attestation);
     if (o->detail.len > 0)
         rt_jw_kraw(w, "detail", o->detail);
-    rt_jw_end(w);
 }

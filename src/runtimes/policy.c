@@ -365,7 +365,7 @@ void rt_policy_write(const rt_policy *p, rt_json_writer *w)
     rt_jw_ku64(w, "memory_bytes", p->memory_bytes);
     rt_jw_ku64(w, "scratch_bytes", p->scratch_bytes);
     rt_jw_ku64(w, "output_bytes", p->output_bytes);
-    rt_jw_ku64(w, "code_bytes", p->code_bytes);
+    rt_jw_ku64(w, "code_size_bytes", p->code_bytes);
     rt_jw_ku64(w, "processes", p->processes);
     rt_jw_kstr(w, "files", rt_str_of(files[p->files]));
     write_list(w, "read", p->read_paths, p->read_path_count);

@@ -67,6 +67,10 @@ bool rt_policy_set(rt_policy *policy, rt_str key, rt_str value, rt_arena *arena,
 /* Reads a policy file (YAML); "extends" names the preset it starts from. */
 bool rt_policy_parse(rt_str yaml, rt_arena *arena, rt_policy *out, rt_error *err);
 
+/* From JSON: a preset's name, or an object of the same keys that refines *out (or the preset its
+ * "extends" names). */
+bool rt_policy_read(rt_json from, rt_arena *arena, rt_policy *out, rt_error *err);
+
 /* A request may tighten what the operator allows and never loosen it. */
 bool rt_policy_within(const rt_policy *policy, const rt_policy *ceiling, rt_error *err);
 
@@ -135,6 +139,7 @@ typedef struct rt_file {
     rt_str data; /* empty when it was over the budget; size tells */
     uint64_t size;
     bool is_cut;
+    rt_str handle; /* where the bytes are kept instead of here; empty: here */
 } rt_file;
 
 #define RT_DENIALS_MAX 16
@@ -164,6 +169,7 @@ typedef struct rt_outcome {
 
 const char *rt_status_name(rt_status status);
 void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
+void rt_outcome_write_members(const rt_outcome *outcome, rt_json_writer *w); /* into an open object */
 
 typedef struct rt_language {
     const char *name;
