@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - one execution, from request to record: the spine every surface calls.
+ *
+ * Promise: a request is answered once, and what was answered is on record before the caller hears
+ * it. Nothing runs without a slot, more than the operator allows, or twice under one idempotency
+ * key. REST, MCP and the others only translate names, presets and result shapes.
+ *
+ *     rt_request request = { .caller = caller, .surface = RT_STR("rest"),
+ *                            .language = RT_STR("python"), .code = RT_STR("return 6 * 7") };
+ *     rt_answer answer;
+ *     if (!rt_engine_execute(engine, &request, &arena, &answer, err))
+ *         return rt_wrap(err, "execute");
+ *     send(answer.json);
+ *
+ * A run that failed (an exception, a time-out) is an answer like any other. execute() is false
+ * only when there is none: the request makes no sense, is not allowed, or found no room.
+ * engine.c has the stages in their order; each has a file of its own. Any thread may call.
+ */
+#ifndef RT_ENGINE_ENGINE_H
+#define RT_ENGINE_ENGINE_H
+
+#include "base/base.h"
+#include "runtimes/runtimes.h"
+#include "store/store.h"
+#include "telemetry/telemetry.h"
+
+typedef struct rt_engine rt_engine;
+
+typedef struct rt_engine_limits {
+    unsigned max_running;      /* at once; 0: 10 */
+    uint64_t max_memory_bytes; /* granted to all that run, by their limits; 0: 3 GiB */
+    unsigned max_queued;       /* waiting for a slot; 0: 1,000 */
+    uint64_t queue_wait_ms;    /* how long one waits; 0: 30,000 */
+    unsigned max_sessions;     /* 0: 50 */
+    uint64_t session_ttl_ms, session_max_ttl_ms; /* 0: 15 minutes, 24 hours */
+    uint64_t output_budget_bytes; /* past it, output becomes a handle; 0: 64 KiB */
+} rt_engine_limits;
+
+typedef struct rt_engine_rates { /* USD per million tokens */
+    bool is_off;
+    double execution;   /* of code, input and answer */
+    double traditional; /* of the same data, had it passed through a model's context */
+    double cached;      /* the same again, when the model's provider has it cached */
+    double chars_per_token;
+    double budget_usd_month; /* of an organisation; 0: none */
+} rt_engine_rates;
+
+typedef struct rt_engine_config {
+    rt_runtime *runtime;
+    rt_store *store;
+    rt_shelf *shelf;
+    rt_vault *vault;
+    rt_cache *cache;
+    rt_telemetry *telemetry;
+    rt_str host;               /* this node's name */
+    rt_str host_url;           /* where others reach it; may be empty */
+    const rt_policy *ceiling;  /* what the operator allows; NULL: the long preset, 4 GiB */
+    rt_str default_policy;     /* a preset; empty: default */
+    const rt_policy *base_policy; /* refines default_policy by configuration; NULL: the preset */
+    bool is_off;               /* the feature flag: every execution is refused with 503 */
+    unsigned rollout_percent;  /* of callers; only when has_rollout */
+    bool has_rollout;
+    bool keeps_data;           /* raw code, input and output go into the record */
+    rt_engine_limits limits;
+    rt_engine_rates rates;
+} rt_engine_config;
+
+bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *err);
+/* Takes no more work, waits until what runs has ended (at most drain_ms), then cancels the rest;
+ * every one of them is on record when this returns. */
+void rt_engine_stop(rt_engine *engine, uint64_t drain_ms);
+void rt_engine_close(rt_engine *engine);
+void rt_engine_closep(rt_engine **engine);
+
+/* -- Requests ---------------------------------------------------------------------------------- */
+
+/* Who asks. The server finds out; the engine decides. */
+typedef struct rt_caller {
+    rt_str organisation_id, workspace_id, user_id, key_id;
+    rt_str actor_type; /* "user", "key", "subagent"; */
+    rt_role role;
+    rt_str address;
+    double budget_usd_month; /* of the key; 0: none */
+} rt_caller;
+
+typedef enum rt_cache_use {
+    RT_CACHE_USE,     /* answer from the cache, or run and keep */
+    RT_CACHE_REFRESH, /* run, and keep */
+    RT_CACHE_BYPASS,  /* run, keep nothing */
+} rt_cache_use;
+
+typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /* false: cancel */
+
+typedef struct rt_request {
+    rt_caller caller;
+    rt_str surface; /* "rest", "agent-api", "mcp" … */
+    rt_str language, code, name;
+    rt_str input; /* JSON text, or plain text when is_input_text */
+    bool has_input, is_input_text;
+    rt_str stdin_data;
+    rt_json policy;       /* as rt_policy_read() takes it; absent: the default */
+    rt_str preset;        /* what the surface starts from; empty: the engine's default */
+    rt_str session_id;    /* run in this session */
+    rt_str conversation;  /* groups runs in the record (S0's sessionId); no session is meant */
+    rt_str idempotency_key, agent_type, tool_id, user_id; /* user_id: on whose behalf */
+    rt_cache_use cache;
+    rt_trace trace;       /* the caller's span */
+    rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */
+    void *event_ctx;
+    rt_canceller *canceller; /* may be NULL */
+} rt_request;
+
+/* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
+ * of a wrong type is RT_INVALID, and the text says what was expected. */
+bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err);
+
+typedef struct rt_answer {
+    rt_str id;
+    rt_status status;
+    bool is_cached;   /* nothing ran: an earlier answer to the same question */
+    bool is_replayed; /* nothing ran: this idempotency key was answered before */
+    rt_str json;      /* the whole answer, one object; see docs/http.md */
+} rt_answer;
+
+/* The one entry point. */
+bool rt_engine_execute(rt_engine *engine, const rt_request *request, rt_arena *arena,
+                       rt_answer *out, rt_error *err);
+
+/* -- Runs that nobody waits for, and runs that are watched ------------------------------------- */
+
+typedef struct rt_job rt_job;
+
+/* Starts it on a thread of its own; the request is copied. The job is the caller's to release. */
+bool rt_engine_start(rt_engine *engine, const rt_request *request, rt_job **out, rt_error *err);
+rt_str rt_job_id(const rt_job *job);
+void rt_job_release(rt_job *job);
+void rt_job_releasep(rt_job **job);
+void rt_job_cancel(rt_job *job);
+
+/* The next event after *position, waiting until deadline_ns. 1: an event, 0: the deadline passed,
+ * -1: that was the last. The last event is "result" with the answer, or "error". */
+int rt_job_next(rt_job *job, size_t *position, uint64_t deadline_ns, rt_arena *arena,
+                const char **event, rt_str *json);
+
+/* A job of this node that has not ended, by its id; NULL: none. Release it. */
+rt_job *rt_engine_job(rt_engine *engine, rt_str organisation_id, rt_str id);
+
+/* Ends what runs or waits under this id. RT_NOT_FOUND when it is not running on this node. */
+bool rt_engine_cancel(rt_engine *engine, rt_str organisation_id, rt_str id, rt_error *err);
+
+/* -- Looking without running ------------------------------------------------------------------- */
+
+bool rt_engine_validate(rt_engine *engine, const rt_caller *caller, rt_str language, rt_str code,
+                        rt_arena *arena, rt_verdict *out, rt_error *err);
+size_t rt_engine_languages(rt_engine *engine, rt_arena *arena, rt_language *out, size_t max);
+
+typedef struct rt_engine_stats { /* the names of S2-27 */
+    unsigned running, queued, max_running, sessions;
+    uint64_t total, rejected, memory_granted, max_memory;
+    bool is_stopping;
+} rt_engine_stats;
+
+rt_engine_stats rt_engine_stats_get(rt_engine *engine);
+void rt_engine_stats_write(const rt_engine_stats *stats, rt_json_writer *w);
+
+/* -- Sessions ---------------------------------------------------------------------------------- */
+
+typedef struct rt_session_request {
+    rt_caller caller;
+    rt_str language, name;
+    rt_json policy;
+    uint64_t ttl_ms; /* 0: the default */
+} rt_session_request;
+
+bool rt_session_create(rt_engine *engine, const rt_session_request *request, rt_arena *arena,
+                       rt_session_row *out, rt_error *err);
+/* RT_NOT_FOUND; RT_UNAVAILABLE naming the node when another one has it. */
+bool rt_session_get(rt_engine *engine, const rt_caller *caller, rt_str id, rt_arena *arena,
+                    rt_session_row *out, rt_error *err);
+bool rt_session_list(rt_engine *engine, const rt_caller *caller, rt_str status, unsigned limit,
+                     rt_arena *arena, rt_session_row **rows, size_t *count, rt_error *err);
+bool rt_session_extend(rt_engine *engine, const rt_caller *caller, rt_str id, uint64_t ttl_ms,
+                       rt_arena *arena, rt_session_row *out, rt_error *err);
+bool rt_session_branch(rt_engine *engine, const rt_caller *caller, rt_str id, rt_str name,
+                       uint64_t ttl_ms, rt_arena *arena, rt_session_row *out, rt_error *err);
+bool rt_session_end(rt_engine *engine, const rt_caller *caller, rt_str id, rt_error *err);
+
+/* The live session itself, held open until it is let go; for its files. */
+typedef struct rt_session_hold {
+    rt_engine *engine;
+    struct session *session;
+    rt_live *live;
+} rt_session_hold;
+
+bool rt_session_take(rt_engine *engine, const rt_caller *caller, rt_str id, rt_session_hold *out,
+                     rt_error *err);
+void rt_session_let_go(rt_session_hold *hold); /* nothing, when it holds none */
+
+#endif
