@@ -34,7 +34,7 @@ typedef struct rt_engine_limits {
     uint64_t queue_wait_ms;    /* how long one waits; 0: 30,000 */
     unsigned max_sessions;     /* 0: 50 */
     uint64_t session_ttl_ms, session_max_ttl_ms; /* 0: 15 minutes, 24 hours */
-    uint64_t output_budget_bytes; /* past it, output becomes a handle; 0: 64 KiB */
+    uint64_t output_budget_bytes;                /* past it, output becomes a handle; 0: 64 KiB */
 } rt_engine_limits;
 
 typedef struct rt_engine_rates { /* USD per million tokens */
@@ -53,15 +53,15 @@ typedef struct rt_engine_config {
     rt_vault *vault;
     rt_cache *cache;
     rt_telemetry *telemetry;
-    rt_str host;               /* this node's name */
-    rt_str host_url;           /* where others reach it; may be empty */
-    const rt_policy *ceiling;  /* what the operator allows; NULL: the long preset, 4 GiB */
-    rt_str default_policy;     /* a preset; empty: default */
+    rt_str host;                  /* this node's name */
+    rt_str host_url;              /* where others reach it; may be empty */
+    const rt_policy *ceiling;     /* what the operator allows; NULL: the long preset, 4 GiB */
+    rt_str default_policy;        /* a preset; empty: default */
     const rt_policy *base_policy; /* refines default_policy by configuration; NULL: the preset */
-    bool is_off;               /* the feature flag: every execution is refused with 503 */
-    unsigned rollout_percent;  /* of callers; only when has_rollout */
+    bool is_off;                  /* the feature flag: every execution is refused with 503 */
+    unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool keeps_data;           /* raw code, input and output go into the record */
+    bool keeps_data; /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -84,10 +84,11 @@ typedef struct rt_caller {
     double budget_usd_month; /* of the key; 0: none */
 } rt_caller;
 
+/* Code may ask for the time or for chance, so an answer is kept only for those who say so. */
 typedef enum rt_cache_use {
+    RT_CACHE_BYPASS,  /* run, keep nothing */
     RT_CACHE_USE,     /* answer from the cache, or run and keep */
     RT_CACHE_REFRESH, /* run, and keep */
-    RT_CACHE_BYPASS,  /* run, keep nothing */
 } rt_cache_use;
 
 typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /* false: cancel */
@@ -98,14 +99,15 @@ typedef struct rt_request {
     rt_str language, code, name;
     rt_str input; /* JSON text, or plain text when is_input_text */
     bool has_input, is_input_text;
+    rt_json input_json; /* the same, when it was parsed already */
     rt_str stdin_data;
-    rt_json policy;       /* as rt_policy_read() takes it; absent: the default */
-    rt_str preset;        /* what the surface starts from; empty: the engine's default */
-    rt_str session_id;    /* run in this session */
-    rt_str conversation;  /* groups runs in the record (S0's sessionId); no session is meant */
+    rt_json policy;      /* as rt_policy_read() takes it; absent: the default */
+    rt_str preset;       /* what the surface starts from; empty: the engine's default */
+    rt_str session_id;   /* run in this session */
+    rt_str conversation; /* groups runs in the record (S0's sessionId); no session is meant */
     rt_str idempotency_key, agent_type, tool_id, user_id; /* user_id: on whose behalf */
     rt_cache_use cache;
-    rt_trace trace;       /* the caller's span */
+    rt_trace trace;              /* the caller's span */
     rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */
     void *event_ctx;
     rt_canceller *canceller; /* may be NULL */

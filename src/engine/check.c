@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.c - does the request make sense, and does it stay within what the operator allows?
+ *
+ * Nothing has been reserved yet: whoever fails here has cost nothing but this look.
+ */
+#include "engine/engine_internal.h"
+
+static bool check_code(const passage *p, rt_error *err)
+{
+    rt_str code = p->request->code;
+    if (rt_str_trim(code).len == 0)
+        return rt_fail(err, RT_INVALID, "MISSING_CODE: 'code' is empty");
+    if (code.len > p->policy.code_bytes)
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", code.len,
+                       (unsigned long long)p->policy.code_bytes);
+    if (!rt_utf8_valid(code))
+        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8");
+    return true;
+}
+
+/* What a session was opened with holds for its runs, unless they say otherwise. */
+static bool resolve_policy(passage *p, rt_error *err)
+{
+    const rt_engine *e = p->engine;
+    const rt_request *r = p->request;
+    const rt_policy *preset = r->preset.len ? rt_policy_preset(r->preset) : &e->base_policy;
+    rt_str language = r->language.len ? r->language : RT_STR("python");
+    if (p->session.session) {
+        preset = engine_session_policy(&p->session, &language);
+        language = r->language.len ? r->language : language;
+    }
+    p->language = rt_language_find(language);
+    if (!p->language)
+        return rt_language_unknown(language, err);
+    if (!preset)
+        return rt_fail(err, RT_INTERNAL, "there is no preset '%.*s'", RT_FMT(r->preset));
+    p->policy = *preset;
+    if (!rt_json_is_absent(r->policy) && !rt_policy_read(r->policy, p->arena, &p->policy, err))
+        return false;
+    return rt_policy_within(&p->policy, &e->ceiling, err) || rt_wrap(err, "policy");
+}
+
+/* Over length-prefixed parts, so that no two requests have one text. */
+static void hash_parts(const rt_str *parts, size_t count, char out[RT_SHA256_HEX])
+{
+    rt_sha256_stream hash RT_CLEANUP(rt_sha256_done) = { 0 };
+    uint8_t digest[RT_SHA256_SIZE];
+    rt_sha256_init(&hash);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t len = parts[i].len;
+        rt_sha256_add(&hash, (rt_str){ (const char *)&len, sizeof(len) });
+        rt_sha256_add(&hash, parts[i]);
+    }
+    rt_sha256_end(&hash, digest);
+    rt_hex(out, digest, sizeof(digest));
+}
+
+/* What S4-04 hashes is the canonical text; of input that is no JSON, the text itself. */
+static bool hash_input(passage *p, rt_error *err)
+{
+    const rt_request *r = p->request;
+    rt_buf canonical RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json input = r->input_json;
+    if (!r->has_input || r->is_input_text) {
+        rt_sha256_hex(r->has_input ? r->input : RT_STR("{}"), p->input_hash);
+        return true;
+    }
+    rt_buf_init(&canonical, RT_JSON_SIZE_CEILING);
+    if (rt_json_is_absent(input) && !rt_json_parse(r->input, p->arena, &input, err))
+        return rt_wrap(err, "input");
+    rt_json_canonical(input, &canonical);
+    if (!rt_buf_ok(&canonical, err))
+        return rt_wrap(err, "input");
+    rt_sha256_hex(rt_buf_str(&canonical), p->input_hash);
+    return true;
+}
+
+bool engine_check(passage *p, rt_error *err)
+{
+    const rt_request *r = p->request;
+    rt_buf policy RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    if (r->session_id.len > 0 &&
+        !rt_session_take(p->engine, &r->caller, r->session_id, &p->session, err))
+        return false;
+    if (!resolve_policy(p, err) || !check_code(p, err) || !hash_input(p, err))
+        return false;
+    rt_sha256_hex(r->code, p->code_hash);
+    rt_json_begin(&w, &policy);
+    rt_policy_write(&p->policy, &w);
+    rt_buf env RT_CLEANUP(rt_buf_done) = { 0 };
+    for (size_t i = 0; i < p->policy.env_count; i++)
+        rt_buf_addf(&env, "%.*s=%.*s\n", RT_FMT(p->policy.env[i].name),
+                    RT_FMT(p->policy.env[i].value));
+    rt_str parts[] = { rt_str_of(p->language->name),
+                       rt_str_of(p->code_hash),
+                       rt_str_of(p->input_hash),
+                       rt_buf_str(&policy),
+                       rt_buf_str(&env),
+                       r->stdin_data,
+                       r->name,
+                       r->session_id,
+                       r->caller.organisation_id,
+                       p->engine->runtime_version };
+    hash_parts(parts, RT_COUNT(parts), p->request_hash);
+    return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compose.c - the answer's text: what came out of the run, and what we know about it.
+ */
+#include "engine/engine_internal.h"
+
+#define ANSWER_MAX (256u << 20)
+
+bool engine_compose(passage *p, rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_buf_init(&text, ANSWER_MAX);
+    rt_json_begin(&w, &text);
+    rt_jw_object(&w);
+    rt_outcome_write_members(&p->outcome, &w);
+    if (p->handles.len > 0)
+        rt_jw_kraw(&w, "handles", p->handles);
+    if (p->request->session_id.len > 0)
+        rt_jw_kstr(&w, "session_id", p->request->session_id);
+    rt_jw_kobject(&w, "cost");
+    rt_jw_ku64(&w, "tokens", p->tokens);
+    rt_jw_kdouble(&w, "usd", p->cost_usd);
+    rt_jw_ku64(&w, "tokensSaved", p->tokens_saved);
+    rt_jw_end(&w);
+    rt_jw_kobject(&w, "hashes");
+    rt_jw_kstr(&w, "code", rt_str_of(p->code_hash));
+    rt_jw_kstr(&w, "input", rt_str_of(p->input_hash));
+    rt_jw_kstr(&w, "output", rt_str_of(p->output_hash));
+    rt_jw_end(&w);
+    rt_jw_kdouble(&w, "queueMs", (double)p->queue_wait_us / 1000.0);
+    rt_jw_kbool(&w, "cached", false); /* last: ENGINE_FRESH_END */
+    rt_jw_end(&w);
+    if (!rt_buf_ok(&text, err))
+        return rt_wrap(err, "the answer");
+    *p->answer = (rt_answer){ .id = p->id,
+                              .status = p->outcome.status,
+                              .json = rt_arena_str(p->arena, rt_buf_str(&text)) };
+    return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * consult.c - the cache: has this very question been answered?
+ *
+ * The key is the hash of everything the answer can depend on: organisation, language and runtime
+ * version, code, input, policy, environment (check.c). Only successes are kept, only of fresh
+ * cells, and none that left artifacts (they expire on their own) or was refused something on the
+ * way. What is kept is the answer's text up to its last member, which says whether it is cached.
+ */
+#include "engine/engine_internal.h"
+
+#include <string.h>
+
+static bool is_cacheable(const passage *p)
+{
+    return p->request->cache != RT_CACHE_BYPASS && p->request->session_id.len == 0;
+}
+
+static const rt_str fresh_end = { ENGINE_FRESH_END, sizeof(ENGINE_FRESH_END) - 1 };
+static const rt_str cached_end = { ENGINE_CACHED_END, sizeof(ENGINE_CACHED_END) - 1 };
+
+bool engine_consult(passage *p, rt_error *err)
+{
+    (void)err;
+    rt_telemetry *t = p->engine->config.telemetry;
+    rt_str kept, key = rt_str_of(p->request_hash);
+    if (!is_cacheable(p)) {
+        rt_metric_add(t, RT_METRIC_CACHE, (const char *[]){ "bypass" }, 1);
+        return true;
+    }
+    if (p->request->cache == RT_CACHE_REFRESH || p->is_reserved ||
+        !rt_cache_get(p->engine->config.cache, key, p->arena, &kept)) {
+        rt_metric_add(t, RT_METRIC_CACHE, (const char *[]){ "miss" }, 1);
+        return true;
+    }
+    rt_metric_add(t, RT_METRIC_CACHE, (const char *[]){ "hit" }, 1);
+    rt_str rest = rt_str_slice(kept, sizeof("{\"id\":\"") - 1, kept.len), id = { 0 };
+    rt_str_cut(&rest, '"', &id);
+    char *json = rt_arena_alloc_raw(p->arena, kept.len + cached_end.len);
+    memcpy(json, kept.ptr, kept.len);
+    memcpy(json + kept.len, cached_end.ptr, cached_end.len);
+    *p->answer = (rt_answer){ .id = id,
+                              .status = RT_STATUS_SUCCESS,
+                              .is_cached = true,
+                              .json = { json, kept.len + cached_end.len } };
+    p->is_answered = true;
+    return true;
+}
+
+bool engine_keep(passage *p, rt_error *err)
+{
+    (void)err;
+    const rt_outcome *o = &p->outcome;
+    rt_str json = p->answer->json;
+    bool is_worth = is_cacheable(p) && o->status == RT_STATUS_SUCCESS && o->artifact_count == 0 &&
+                    p->handles.len == 0 && o->denials_seen == 0;
+    if (is_worth && rt_str_ends(json, fresh_end))
+        rt_cache_put(p->engine->config.cache, rt_str_of(p->request_hash),
+                     rt_str_slice(json, 0, json.len - fresh_end.len), NULL, 0, o->wall_us);
+    return true;
+}

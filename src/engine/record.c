@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - what stays of a run: one row with hashes and sizes, a link in the chain, its cost.
+ *
+ * No raw code, input or output goes into the store unless the operator turned keeping on. An
+ * error's message is made of what the code printed into it, so of it too only the kind and the line
+ * are kept. The answer to an idempotency key has to be given again: it is kept sealed by the vault.
+ */
+#include "engine/engine_internal.h"
+
+#define KEPT_MAX   (1u << 20)  /* of each of code, input and output, when the operator keeps them */
+#define ANSWER_MAX (16u << 20) /* of a sealed answer; a larger one is not given again */
+
+rt_str engine_user(const rt_request *r)
+{
+    return r->user_id.len ? r->user_id : r->caller.user_id;
+}
+
+static rt_str describe_error(const passage *p)
+{
+    const rt_code_error *e = &p->outcome.error;
+    if (!p->outcome.has_error)
+        return (rt_str){ 0 };
+    if (p->engine->config.keeps_data)
+        return rt_str_slice(e->message, 0, 2000);
+    if (e->line > 0)
+        return rt_arena_printf(p->arena, "%.*s on line %lld", RT_FMT(e->name), (long long)e->line);
+    return e->name.len ? e->name : e->type;
+}
+
+static void keep_data(const passage *p, rt_execution_row *row)
+{
+    if (!p->engine->config.keeps_data)
+        return;
+    row->kept_code = rt_str_slice(p->request->code, 0, KEPT_MAX);
+    row->kept_input = rt_str_slice(p->request->input, 0, KEPT_MAX);
+    row->kept_output =
+        rt_str_slice(p->outcome.has_value ? p->outcome.value : p->outcome.out, 0, KEPT_MAX);
+}
+
+static void seal_answer(const passage *p, rt_execution_row *row)
+{
+    if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX)
+        return;
+    row->answer = rt_vault_seal(p->engine->config.vault, engine_answer_purpose(p->id, p->arena),
+                                p->answer->json, p->arena);
+}
+
+bool engine_record(passage *p, rt_error *err)
+{
+    const rt_outcome *o = &p->outcome;
+    rt_execution_row row;
+    char trace_id[33];
+    engine_fill_row(p, &row);
+    rt_hex(trace_id, p->span.context.trace_id, sizeof(p->span.context.trace_id));
+    row.trace_id = rt_str_of(trace_id);
+    row.status = rt_str_of(rt_status_name(o->status));
+    row.runtime = o->runtime;
+    row.exit_code = o->exit_code;
+    row.error_type = o->has_error ? o->error.type : (rt_str){ 0 };
+    row.error_message = describe_error(p);
+    row.output_hash = rt_str_of(p->output_hash);
+    row.output_bytes = p->full_output_bytes;
+    row.duration_us = o->wall_us;
+    row.cpu_us = o->cpu_us;
+    row.memory_peak_bytes = o->memory_peak_bytes;
+    row.is_timed_out = o->status == RT_STATUS_TIMEOUT;
+    row.attestation = o->attestation;
+    row.denials = o->denials_seen;
+    row.tokens = p->tokens;
+    row.tokens_saved = p->tokens_saved;
+    row.cost_usd = p->cost_usd;
+    row.traditional_cost_usd = p->traditional_cost_usd;
+    row.is_cost_tracked = !p->engine->config.rates.is_off;
+    row.finished_ms = rt_wall_ms();
+    row.started_ms = row.finished_ms - RT_MIN(o->wall_us / 1000, row.finished_ms);
+    keep_data(p, &row);
+    seal_answer(p, &row);
+    return rt_execution_record(p->engine->config.store, &row, err) ||
+           rt_wrap(err, "record the run");
+}
+
+void engine_record_failure(passage *p, const rt_error *why)
+{
+    rt_execution_row row;
+    if (!p->is_reserved)
+        return;
+    engine_fill_row(p, &row);
+    row.status = why->code == RT_CANCELLED ? RT_STR("CANCELLED") : RT_STR("FAILED");
+    row.error_type = rt_str_of(rt_code_name(why->code));
+    row.error_message = rt_str_of(why->text);
+    row.finished_ms = row.started_ms = rt_wall_ms();
+    rt_execution_record(p->engine->config.store, &row, NULL);
+}

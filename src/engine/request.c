@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.c - the members of an execution request, from JSON.
+ *
+ * One row per member: its name, what it must be, where it goes. What is unknown or of the wrong
+ * type is refused by name, because a misspelt limit that is passed over in silence is no limit.
+ */
+#include "engine/engine_internal.h"
+
+#include <stddef.h>
+
+#define ID_MAX 200 /* characters of names and ids that callers choose */
+
+typedef enum member_kind {
+    M_TEXT,   /* any string */
+    M_LABEL,  /* a short string without control characters */
+    M_CHOICE, /* one of a few words; the field is an int */
+    M_INPUT,
+    M_POLICY,
+    M_IGNORED, /* read by the surface itself */
+} member_kind;
+
+static const struct member {
+    const char *name;
+    member_kind kind;
+    size_t offset;
+    const char *choices;
+} members[] = {
+    { "language", M_LABEL, offsetof(rt_request, language), NULL },
+    { "code", M_TEXT, offsetof(rt_request, code), NULL },
+    { "name", M_LABEL, offsetof(rt_request, name), NULL },
+    { "input", M_INPUT, 0, NULL },
+    { "stdin", M_TEXT, offsetof(rt_request, stdin_data), NULL },
+    { "policy", M_POLICY, offsetof(rt_request, policy), NULL },
+    { "session_id", M_LABEL, offsetof(rt_request, session_id), NULL },
+    { "conversation_id", M_LABEL, offsetof(rt_request, conversation), NULL },
+    { "idempotency_key", M_LABEL, offsetof(rt_request, idempotency_key), NULL },
+    { "agent_type", M_LABEL, offsetof(rt_request, agent_type), NULL },
+    { "tool_id", M_LABEL, offsetof(rt_request, tool_id), NULL },
+    { "user_id", M_LABEL, offsetof(rt_request, user_id), NULL },
+    { "cache", M_CHOICE, offsetof(rt_request, cache), "bypass use refresh" },
+    { "wait", M_IGNORED, 0, NULL },
+};
+
+static bool is_label(rt_str text)
+{
+    if (text.len > ID_MAX || !rt_utf8_valid(text))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static bool read_text(const struct member *m, rt_json value, void *field, rt_error *err)
+{
+    if (rt_json_type(value) != RT_JSON_STRING)
+        return rt_fail(err, RT_INVALID, "'%s' must be a string, not %s", m->name,
+                       rt_json_type_name(value));
+    rt_str text = rt_json_str(value);
+    if (m->kind == M_LABEL && !is_label(text))
+        return rt_fail(err, RT_INVALID,
+                       "'%s' must be at most %d bytes of text without control characters", m->name,
+                       ID_MAX);
+    *(rt_str *)field = text;
+    return true;
+}
+
+static bool read_choice(const struct member *m, rt_json value, void *field, rt_error *err)
+{
+    rt_str rest = rt_str_of(m->choices), word;
+    for (int i = 0; rt_str_cut(&rest, ' ', &word); i++)
+        if (rt_json_type(value) == RT_JSON_STRING && rt_str_eq(word, rt_json_str(value))) {
+            *(int *)field = i;
+            return true;
+        }
+    return rt_fail(err, RT_INVALID, "'%s' must be one of: %s", m->name, m->choices);
+}
+
+static void read_input(rt_json value, rt_arena *arena, rt_request *out)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_buf_init(&text, RT_JSON_SIZE_CEILING);
+    rt_json_print(value, &text);
+    out->has_input = true;
+    out->input_json = value;
+    out->input = rt_arena_str(arena, rt_buf_str(&text));
+}
+
+static bool read_member(const struct member *m, rt_json value, rt_arena *arena, rt_request *out,
+                        rt_error *err)
+{
+    void *field = (char *)out + m->offset;
+    switch (m->kind) {
+    case M_TEXT:
+    case M_LABEL:
+        return rt_json_type(value) == RT_JSON_NULL || read_text(m, value, field, err);
+    case M_CHOICE:
+        return read_choice(m, value, field, err);
+    case M_INPUT:
+        read_input(value, arena, out);
+        return true;
+    case M_POLICY:
+        if (rt_json_type(value) != RT_JSON_NULL)
+            out->policy = value;
+        return true;
+    default:
+        return true;
+    }
+}
+
+static const struct member *find_member(rt_str name)
+{
+    for (size_t i = 0; i < RT_COUNT(members); i++)
+        if (rt_str_eq_c(name, members[i].name))
+            return &members[i];
+    return NULL;
+}
+
+bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err)
+{
+    rt_json_iter it = rt_json_each(body);
+    rt_str name;
+    rt_json value;
+    if (rt_json_type(body) != RT_JSON_OBJECT)
+        return rt_fail(err, RT_INVALID,
+                       "the body must be a JSON object such as {\"language\":\"python\","
+                       "\"code\":\"return 6 * 7\"}, not %s",
+                       rt_json_type_name(body));
+    while (rt_json_next(&it, &name, &value)) {
+        const struct member *m = find_member(name);
+        if (!m)
+            return rt_fail(err, RT_INVALID,
+                           "unknown member '%.*s'; there are language, code, name, input, stdin, "
+                           "policy, session_id, conversation_id, idempotency_key, agent_type, "
+                           "tool_id, user_id, cache, wait",
+                           (int)RT_MIN(name.len, (size_t)40), name.ptr);
+        if (!read_member(m, value, arena, out, err))
+            return false;
+    }
+    if (rt_json_is_absent(rt_json_get_c(body, "code")))
+        return rt_fail(err, RT_INVALID, "MISSING_CODE: 'code' is missing");
+    return true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - the run itself: what the stages before found out becomes an rt_run.
+ */
+#include "engine/engine_internal.h"
+
+static bool take_output(void *ctx, int stream, rt_str text)
+{
+    passage *p = ctx;
+    rt_buf json RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_json_begin(&w, &json);
+    rt_jw_object(&w);
+    rt_jw_kstr(&w, "text", text);
+    rt_jw_end(&w);
+    return engine_tell(p, stream == 1 ? "stdout" : "stderr", rt_buf_str(&json));
+}
+
+static bool tell_start(passage *p)
+{
+    rt_str json = rt_arena_printf(p->arena, "{\"id\":\"%.*s\"}", RT_FMT(p->id));
+    return engine_tell(p, "started", json);
+}
+
+bool engine_run(passage *p, rt_error *err)
+{
+    const rt_request *r = p->request;
+    rt_runtime *runtime = p->engine->config.runtime;
+    rt_run run = { .language = rt_str_of(p->language->name),
+                   .code = r->code,
+                   .name = r->name,
+                   .policy = &p->policy,
+                   .input = r->input,
+                   .has_input = r->has_input,
+                   .is_input_text = r->is_input_text,
+                   .stdin_data = r->stdin_data,
+                   .live = p->session.live,
+                   .canceller = p->canceller,
+                   .on_output = r->on_event ? take_output : NULL,
+                   .output_ctx = p };
+    if (!tell_start(p))
+        return rt_fail(err, RT_CANCELLED, "nobody listens any more");
+    if (!runtime->execute(runtime, &run, p->arena, &p->outcome, err))
+        return false;
+    p->has_outcome = true;
+    p->outcome.id = p->id;
+    return true;
+}
