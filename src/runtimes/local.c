@@ -288,6 +288,16 @@ static bool keep_artifact(void *ctx, const rt_artifact *a, rt_error *err)
 
 /* ---- the three operations ---- */
 
+/* It was cancelled while it waited for its cell: that too is an outcome. */
+static bool conclude_unstarted(rt_outcome *out, rt_error *err)
+{
+    *err = (rt_error){ 0 };
+    runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "",
+                  RT_STR("the run was cancelled before it began"), (rt_str){ 0 });
+    out->exit_code = 1;
+    return true;
+}
+
 static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_outcome *out,
                     rt_error *err)
 {
@@ -315,10 +325,13 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
                           .read_paths = run.policy->read_paths,
                           .read_path_count = run.policy->read_path_count,
                           .is_exec_denied = run.policy->is_exec_denied,
-                          .frame_bytes = run.policy->output_bytes + FRAME_SLACK };
+                          .frame_bytes = run.policy->output_bytes + FRAME_SLACK,
+                          .has_cancel_fd = run.canceller != NULL,
+                          .cancel_fd = run.canceller ? run.canceller->wake : -1 };
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
     if (!rt_cell_start(l->sandbox, &spec, &cell, err))
-        return rt_wrap(err, "start a cell");
+        return err->code == RT_CANCELLED ? conclude_unstarted(out, err)
+                                         : rt_wrap(err, "start a cell");
     out->attestation = rt_arena_str(arena, rt_cell_attestation(cell));
     if (!is_strict_enough(run.policy, out->attestation, arena, err) ||
         !send_run(cell, &run, kind, err))

@@ -477,6 +477,21 @@ Test(local, cpu_time_that_ran_out_is_told_from_wall_time)
     expect_end(&out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu", 152);
 }
 
+Test(local, a_run_that_was_cancelled_while_it_waited_never_starts)
+{
+    rt_canceller canceller RT_CLEANUP(rt_canceller_done) = { -1 };
+    rt_canceller_init(&canceller);
+    run.canceller = &canceller;
+    rt_fail(&script.start_error, RT_CANCELLED, "cancelled");
+    rt_outcome out;
+    rt_error err = { 0 };
+    cr_assert(execute(&runtime.base, &run, &arena, &out, &err), "%s", err.text);
+    expect_end(&out, RT_STATUS_CANCELLED, "CancelledError", "", 1);
+    cr_expect_str_eq(script.sent, "");
+    cr_expect(script.spec.has_cancel_fd);
+    cr_expect_eq(script.spec.cancel_fd, canceller.wake);
+}
+
 Test(local, a_cancelled_run_ends_at_once)
 {
     then((rt_cell_event){ .kind = RT_CELL_CANCELLED });

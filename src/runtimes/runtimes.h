@@ -21,8 +21,6 @@
 #ifndef RETORT_RUNTIMES_H
 #define RETORT_RUNTIMES_H
 
-#include <pthread.h>
-
 #include "base/base.h"
 #include "sandbox/sandbox.h"
 
@@ -89,13 +87,11 @@ typedef bool (*rt_output_fn)(void *ctx, int stream, rt_str text); /* false: end 
 /* Ends a run from another thread, whenever it comes: before the run started it never starts, after
  * it ended nothing happens. */
 typedef struct rt_canceller {
-    pthread_mutex_t lock;
-    bool is_cancelled;
-    rt_cell *cell; /* while a cell runs for it */
+    int wake; /* readable from then on */
 } rt_canceller;
 
 void rt_canceller_init(rt_canceller *c);
-void rt_canceller_done(rt_canceller *c);
+void rt_canceller_done(rt_canceller *c); /* when the run has ended and no thread can cancel it */
 void rt_canceller_cancel(rt_canceller *c);
 
 typedef struct rt_run {
@@ -108,7 +104,7 @@ typedef struct rt_run {
     int input_fd; /* instead of input, when has_input_fd: read from here to its end */
     bool has_input_fd;
     rt_str stdin_data;
-    struct rt_live *live;   /* run in this session (live.h) instead of a fresh cell; NULL: fresh */
+    struct rt_live *live;    /* run in this session (live.h) instead of a fresh cell; NULL: fresh */
     rt_canceller *canceller; /* so that another thread can end the run; may be NULL */
     rt_output_fn on_output; /* called as output comes; may be NULL */
     void *output_ctx;

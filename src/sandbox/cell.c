@@ -27,6 +27,7 @@
 
 struct rt_cell {
     int lease, control, in, out[2], link, cancel;
+    int heeded; /* somebody else's descriptor that cancels, or -1 */
     rt_buf frame;       /* the frame being read, its length first */
     size_t frame_taken; /* bytes of it already given to the caller */
     char chunk[CHUNK];
@@ -62,6 +63,7 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     cell->out[1] = fds[GRANT_STDERR];
     cell->link = fds[GRANT_LINK];
     cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    cell->heeded = -1;
     uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
     rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
     set_nonblocking(cell->control);
@@ -69,6 +71,11 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     set_nonblocking(cell->out[0]);
     set_nonblocking(cell->out[1]);
     return cell;
+}
+
+void sandbox_cell_heed(rt_cell *cell, int cancel_fd)
+{
+    cell->heeded = cancel_fd;
 }
 
 void rt_cell_close(rt_cell *cell)
@@ -316,7 +323,7 @@ static void hear_lease(rt_cell *cell)
     cell->drained_ns = rt_now_ns() + DRAIN_MS * 1000000ull;
 }
 
-enum { AT_CONTROL, AT_OUT, AT_ERR, AT_LINK, AT_LEASE, AT_CANCEL, AT_IN, AT_COUNT };
+enum { AT_CONTROL, AT_OUT, AT_ERR, AT_LINK, AT_LEASE, AT_CANCEL, AT_HEEDED, AT_IN, AT_COUNT };
 
 static int time_left_ms(uint64_t deadline_ns)
 {
@@ -336,6 +343,7 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
         [AT_LINK] = { .fd = cell->link, .events = POLLIN },
         [AT_LEASE] = { .fd = cell->has_exit ? -1 : cell->lease, .events = POLLIN },
         [AT_CANCEL] = { .fd = cell->cancel, .events = POLLIN },
+        [AT_HEEDED] = { .fd = cell->heeded, .events = POLLIN },
         [AT_IN] = { .fd = cell->feed.len ? cell->in : -1, .events = POLLOUT },
     };
     bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
@@ -343,7 +351,7 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
     *is_quiet = n == 0;
     if (n <= 0)
         return false;
-    if (at[AT_CANCEL].revents) {
+    if (at[AT_CANCEL].revents || at[AT_HEEDED].revents) {
         *event = (rt_cell_event){ .kind = RT_CELL_CANCELLED };
         return true;
     }
@@ -459,6 +467,8 @@ bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err)
     uint64_t deadline = rt_now_ns() + HELLO_MS * 1000000ull;
     if (!rt_cell_next(cell, deadline, &event, err))
         return false;
+    if (event.kind == RT_CELL_CANCELLED)
+        return rt_fail(err, RT_CANCELLED, "cancelled");
     if (event.kind != RT_CELL_FRAME)
         return rt_fail(err, RT_UNAVAILABLE, "the guest ended or hung before it was sealed");
     if (!rt_json_parse(event.text, &arena, &hello, err))

@@ -373,6 +373,23 @@ static void *cancel_soon(void *cell)
     return NULL;
 }
 
+Test(cell, a_descriptor_that_becomes_readable_cancels)
+{
+    STAGE(s, 0);
+    rt_cell_event event;
+    int ends[2];
+    cr_assert_eq(pipe2(ends, O_CLOEXEC), 0);
+    sandbox_cell_heed(s.cell, ends[0]);
+    say(s.out, RT_STR("x"));
+    event = next(&s, 1000);
+    cr_expect_eq(event.kind, RT_CELL_OUTPUT);
+    say(ends[1], RT_STR("!"));
+    event = next(&s, 1000);
+    cr_expect_eq(event.kind, RT_CELL_CANCELLED);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 Test(cell, another_thread_can_cancel)
 {
     STAGE(s, 0);

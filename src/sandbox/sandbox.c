@@ -167,14 +167,17 @@ static bool send_request(rt_sandbox *sandbox, const warden_request *request, con
 }
 
 /* The first word on a lease. */
-static bool await_answer(int lease, int timeout_ms, lease_message *answer, int *fds,
+static bool await_answer(int lease, int cancel_fd, int timeout_ms, lease_message *answer, int *fds,
                          size_t *fd_count, rt_error *err)
 {
-    struct pollfd polled = { .fd = lease, .events = POLLIN };
+    struct pollfd polled[2] = { { .fd = lease, .events = POLLIN },
+                                { .fd = cancel_fd, .events = POLLIN } };
     int n;
     do
-        n = poll(&polled, 1, timeout_ms);
+        n = poll(polled, 2, timeout_ms);
     while (n < 0 && errno == EINTR);
+    if (polled[1].revents)
+        return rt_fail(err, RT_CANCELLED, "cancelled");
     if (n <= 0)
         return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", timeout_ms / 1000);
     ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
@@ -246,7 +249,7 @@ bool rt_sandbox_warm(rt_sandbox *sandbox, rt_str zygote, rt_arena *arena, rt_str
     size_t fd_count;
     if (!name_zygote(zygote, &request, err) ||
         !send_request(sandbox, &request, NULL, &lease, err) ||
-        !await_answer(lease, START_TIMEOUT_MS, &answer, fds, &fd_count, err))
+        !await_answer(lease, -1, START_TIMEOUT_MS, &answer, fds, &fd_count, err))
         return false;
     *about = rt_arena_str(arena, rt_str_of(answer.text));
     return true;
@@ -281,7 +284,8 @@ static bool open_cell(int lease, int timeout_ms, const rt_cell_spec *spec, rt_ce
     lease_message answer;
     int fds[GRANT_FDS];
     size_t fd_count = 0;
-    if (!await_answer(lease, timeout_ms, &answer, fds, &fd_count, err)) {
+    int cancel_fd = spec->has_cancel_fd ? spec->cancel_fd : -1;
+    if (!await_answer(lease, cancel_fd, timeout_ms, &answer, fds, &fd_count, err)) {
         close(lease);
         return false;
     }
@@ -292,6 +296,7 @@ static bool open_cell(int lease, int timeout_ms, const rt_cell_spec *spec, rt_ce
         return rt_fail(err, RT_INTERNAL, "a cell came with %zu descriptors", fd_count);
     }
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = sandbox_cell_new(lease, fds, spec->frame_bytes);
+    sandbox_cell_heed(cell, cancel_fd);
     if (!sandbox_cell_greet(cell, rt_str_of(answer.text), err))
         return rt_wrap(err, "seal the cell");
     *out = RT_TAKE(cell);

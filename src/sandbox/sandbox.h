@@ -89,6 +89,8 @@ typedef struct rt_cell_spec {
     size_t read_path_count;
     bool is_exec_denied;  /* no other program, no other process */
     uint64_t frame_bytes; /* the largest frame the guest may send; 0: 64 MiB */
+    bool has_cancel_fd;   /* when cancel_fd becomes readable: as if rt_cell_cancel() were called, */
+    int cancel_fd;        /* while the cell is waited for too (RT_CANCELLED). Borrowed. */
 } rt_cell_spec;
 
 bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out, rt_error *err);
