@@ -54,6 +54,9 @@ $(B)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(EXTRA_$(notdir $*)) -MMD -MP -c $< -o $@
 
+# It holds the steps of the schema, whose files no compiler lists as dependencies.
+$(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
+
 $(B)/libretort.a: $(call obj,$(LIB_SRC))
 	@rm -f $@
 	ar rcs $@ $^
