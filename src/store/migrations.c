@@ -112,8 +112,7 @@ static bool advance(rt_store *store, size_t *done_before, bool *is_new, rt_error
     rt_rows rows;
     if (!rt_tx_begin(store, RT_TX_WRITE, &tx, err))
         return false;
-    if (store->backend->migration_lock &&
-        !rt_sql(tx, store->backend->migration_lock, NULL, 0, NULL, NULL, err))
+    if (store->backend->migration_lock && !store_script(tx, store->backend->migration_lock, err))
         return rt_wrap(err, "wait for another program's migration");
     if (!store_script(tx, ledger, err) ||
         !rt_sql(tx, "SELECT version, name, sha256 FROM schema_migrations ORDER BY version", NULL, 0,

@@ -123,8 +123,9 @@ static void harden(sqlite_conn *conn)
     static const struct {
         int option, value;
     } options[] = {
-        { SQLITE_DBCONFIG_DEFENSIVE, 1 },      { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
-        { SQLITE_DBCONFIG_DQS_DML, 0 },        { SQLITE_DBCONFIG_DQS_DDL, 0 }, { SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
+        { SQLITE_DBCONFIG_DEFENSIVE, 1 },   { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+        { SQLITE_DBCONFIG_DQS_DML, 0 },     { SQLITE_DBCONFIG_DQS_DDL, 0 },
+        { SQLITE_DBCONFIG_ENABLE_VIEW, 0 },
     };
     for (size_t i = 0; i < RT_COUNT(options); i++)
         sqlite3_db_config(conn->db, options[i].option, options[i].value, NULL);
@@ -133,7 +134,7 @@ static void harden(sqlite_conn *conn)
 static bool script(store_conn *base, const char *text, rt_error *err)
 {
     sqlite_conn *conn = (sqlite_conn *)base;
-    conn->deadline_ns = rt_now_ns() + STORE_STATEMENT_MS * UINT64_C(1000000);
+    conn->deadline_ns = rt_now_ns() + STORE_MIGRATION_MS * UINT64_C(1000000);
     return sqlite3_exec(conn->db, text, NULL, NULL, NULL) == SQLITE_OK ? true : fail_db(conn, err);
 }
 

@@ -14,10 +14,11 @@
 #include "store/db.h"
 
 #define STORE_CONNECTIONS_MAX 64
-#define STORE_STATEMENTS_MAX  64    /* prepared ones a connection keeps */
-#define STORE_LOCK_WAIT_MS    5000  /* for a lock another program holds in the database */
-#define STORE_STATEMENT_MS    30000 /* a statement that takes longer is given up: RT_TIMEOUT */
-#define STORE_PATIENCE_MS     20    /* after which a waiter is served before newcomers */
+#define STORE_STATEMENTS_MAX  64     /* prepared ones a connection keeps */
+#define STORE_LOCK_WAIT_MS    5000   /* for a lock another program holds in the database */
+#define STORE_STATEMENT_MS    30000  /* a statement that takes longer is given up: RT_TIMEOUT */
+#define STORE_MIGRATION_MS    600000 /* the same for a step of a migration */
+#define STORE_PATIENCE_MS     20     /* after which a waiter is served before newcomers */
 
 /* -- statements.c: which texts a connection has prepared ------------------------------------------
  */
@@ -50,7 +51,7 @@ typedef struct store_conn {
 typedef struct store_backend {
     const char *kind;
     const char *begin[2];       /* the statement, by rt_tx_kind */
-    const char *migration_lock; /* a statement, good until the transaction ends; may be NULL */
+    const char *migration_lock; /* a script; holds until the transaction ends; may be NULL */
     /* Understands the URL, and sets store->location and the lanes. */
     bool (*settle)(rt_store *store, const rt_store_config *config, rt_error *err);
     bool (*connect)(const rt_store *store, rt_tx_kind kind, store_conn **out, rt_error *err);
