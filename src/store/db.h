@@ -8,6 +8,12 @@
  * among threads; a lost PostgreSQL connection is made anew, and a transaction that met a
  * serialisation failure or a busy database is reported as RT_UNAVAILABLE.
  *
+ * Where the two differ by nature, we level them: text with a NUL byte or broken UTF-8 and numbers
+ * that are not finite are RT_INVALID, LIKE minds upper and lower case, ORDER BY name COLLATE "C"
+ * orders by bytes, and a transaction in which a statement failed can only be rolled back (so write
+ * ON CONFLICT rather than try and look). PostgreSQL wants to know what a value is: where nothing
+ * around it tells, write CAST($1 AS TEXT).
+ *
  *     rt_tx *tx RT_CLEANUP(rt_tx_rollbackp) = NULL;
  *     rt_rows rows;
  *     if (!rt_tx_begin(store, RT_TX_WRITE, &tx, err) ||
@@ -57,11 +63,13 @@ typedef enum rt_sql_kind {
     RT_SQL_BYTES,
 } rt_sql_kind;
 
+/* In a number or truth value both i64 and number are filled in (SUM of nothing is an integer in one
+ * database and a double in the other), in a NULL nothing is. */
 typedef struct rt_sql_value {
     rt_sql_kind kind;
-    int64_t i64; /* also BOOL */
+    int64_t i64;
     double number;
-    rt_str text; /* TEXT, BYTES */
+    rt_str text; /* TEXT, BYTES; a NUL byte follows, outside its length, in what was read */
 } rt_sql_value;
 
 static inline rt_sql_value rt_sql_null(void)
@@ -71,17 +79,18 @@ static inline rt_sql_value rt_sql_null(void)
 
 static inline rt_sql_value rt_sql_i64(int64_t n)
 {
-    return (rt_sql_value){ .kind = RT_SQL_I64, .i64 = n };
+    return (rt_sql_value){ .kind = RT_SQL_I64, .i64 = n, .number = (double)n };
 }
 
 static inline rt_sql_value rt_sql_double(double n)
 {
-    return (rt_sql_value){ .kind = RT_SQL_DOUBLE, .number = n };
+    int64_t whole = n >= -0x1p63 && n < 0x1p63 ? (int64_t)n : 0;
+    return (rt_sql_value){ .kind = RT_SQL_DOUBLE, .i64 = whole, .number = n };
 }
 
 static inline rt_sql_value rt_sql_bool(bool truth)
 {
-    return (rt_sql_value){ .kind = RT_SQL_BOOL, .i64 = truth };
+    return (rt_sql_value){ .kind = RT_SQL_BOOL, .i64 = truth, .number = truth };
 }
 
 static inline rt_sql_value rt_sql_text(rt_str s) /* {NULL, 0} is NULL, RT_STR("") is not */
@@ -110,11 +119,18 @@ static inline rt_sql_value rt_rows_at(const rt_rows *rows, size_t row, size_t co
 typedef enum rt_tx_kind { RT_TX_READ, RT_TX_WRITE } rt_tx_kind;
 typedef struct rt_tx rt_tx;
 
+/* A thread has one transaction at a time: a second one may wait for the first for ever, that is for
+ * RT_STORE_WAIT_MS, and is then RT_UNAVAILABLE. */
+#define RT_STORE_WAIT_MS 10000
+
 bool rt_tx_begin(rt_store *store, rt_tx_kind kind, rt_tx **out, rt_error *err);
 bool rt_tx_commit(rt_tx **tx, rt_error *err); /* *tx becomes NULL either way */
 void rt_tx_rollbackp(rt_tx **tx);             /* nothing, when *tx is NULL */
 
-/* A broken UNIQUE or FOREIGN KEY is RT_CONFLICT, a broken CHECK is RT_INVALID. `out` may be NULL. */
+/* A broken UNIQUE or FOREIGN KEY is RT_CONFLICT, a broken CHECK or NOT NULL is RT_INVALID. `out` may
+ * be NULL, and then `arena` too. More than RT_STORE_ROWS_MAX rows are RT_LIMIT. */
+#define RT_STORE_ROWS_MAX 1000000
+
 bool rt_sql(rt_tx *tx, const char *sql, const rt_sql_value *values, size_t count, rt_arena *arena,
             rt_rows *out, rt_error *err);
 
