@@ -141,16 +141,6 @@ static void admit_waiters(admission *a)
     }
 }
 
-static bool is_cancelled(rt_canceller *c)
-{
-    if (!c)
-        return false;
-    pthread_mutex_lock(&c->lock);
-    bool yes = c->is_cancelled;
-    pthread_mutex_unlock(&c->lock);
-    return yes;
-}
-
 static bool wait_turn(admission *a, waiter *w, rt_canceller *canceller, rt_error *err)
 {
     struct timespec until;
@@ -166,7 +156,7 @@ static bool wait_turn(admission *a, waiter *w, rt_canceller *canceller, rt_error
         if (a->is_stopped)
             return rt_fail(err, RT_UNAVAILABLE,
                            "the server is stopping; try another node or later");
-        if (is_cancelled(canceller))
+        if (canceller && rt_canceller_is_cancelled(canceller))
             return rt_fail(err, RT_CANCELLED, "cancelled while it waited for a slot");
         if (slept == ETIMEDOUT)
             return rt_fail(err, RT_UNAVAILABLE,

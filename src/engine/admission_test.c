@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "engine/engine_internal.h"

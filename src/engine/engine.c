@@ -57,6 +57,10 @@ bool engine_admit(passage *p, rt_error *err)
     rt_engine *e = p->engine;
     rt_str group = r->caller.key_id.len ? r->caller.key_id : r->caller.organisation_id;
     uint64_t memory = r->session_id.len ? 0 : p->policy.memory_bytes; /* a session has its own */
+    if (!p->canceller) {
+        rt_canceller_init(&p->own_canceller);
+        p->canceller = &p->own_canceller;
+    }
     p->row = engine_registry_add(e->registry, p);
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
@@ -91,10 +95,6 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .created_ms = rt_wall_ms(),
                     .began_ns = rt_now_ns(),
                     .canceller = request->canceller };
-    if (!p->canceller) {
-        rt_canceller_init(&p->own_canceller);
-        p->canceller = &p->own_canceller;
-    }
     rt_span_start(engine->config.telemetry, &p->span, "execute code", RT_SPAN_INTERNAL,
                   request->trace.is_set ? &request->trace : NULL);
     return walk(p, way_in, RT_COUNT(way_in), err);

@@ -6,6 +6,7 @@
  */
 #include "runtimes/runtimes.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -23,4 +24,10 @@ void rt_canceller_done(rt_canceller *c)
 void rt_canceller_cancel(rt_canceller *c)
 {
     (void)!write(c->wake, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
+bool rt_canceller_is_cancelled(const rt_canceller *c)
+{
+    struct pollfd look = { .fd = c->wake, .events = POLLIN };
+    return poll(&look, 1, 0) > 0;
 }

@@ -93,6 +93,7 @@ typedef struct rt_canceller {
 void rt_canceller_init(rt_canceller *c);
 void rt_canceller_done(rt_canceller *c); /* when the run has ended and no thread can cancel it */
 void rt_canceller_cancel(rt_canceller *c);
+bool rt_canceller_is_cancelled(const rt_canceller *c);
 
 typedef struct rt_run {
     rt_str language;
