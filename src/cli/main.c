@@ -17,6 +17,7 @@ static const struct {
     { "validate", cli_validate, "look for risks in code without running it" },
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
+    { "config", cli_config, "the settings in force, and where each came from" },
     { "doctor", cli_doctor, "what this host can do, layer by layer, and how to mend the rest" },
 };
 
