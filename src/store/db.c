@@ -265,6 +265,17 @@ bool store_make_directory(const char *path, rt_error *err)
     }
 }
 
+bool store_make_directory_of(const char *file, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    char *directory = rt_arena_copy(&arena, rt_str_of(file));
+    char *slash = strrchr(directory, '/');
+    if (!slash || slash == directory)
+        return true;
+    *slash = '\0';
+    return store_make_directory(directory, err);
+}
+
 /* -- statements and transactions -----------------------------------------------------------------
  */
 

@@ -13,9 +13,15 @@ static const char *server_url(void)
     return getenv("RETORT_TEST_POSTGRES_URL");
 }
 
+static void ignore_notice(void *ctx, const char *text)
+{
+    (void)ctx, (void)text;
+}
+
 static void run_on_server(const char *statement)
 {
     PGconn *server = PQconnectdb(server_url());
+    PQsetNoticeProcessor(server, ignore_notice, NULL);
     PGresult *result = PQexec(server, statement);
     cr_assert(PQresultStatus(result) == PGRES_COMMAND_OK, "%s: %s", statement,
               PQerrorMessage(server));

@@ -74,11 +74,7 @@ static bool fail_db(sqlite_conn *conn, rt_error *err)
 /* The file is ours before SQLite sees it: it would make it with the umask's mode. */
 static bool make_file(const char *path, rt_error *err)
 {
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    char *directory = rt_arena_copy(&arena, rt_str_of(path));
-    char *slash = strrchr(directory, '/');
-    *slash = '\0';
-    if (slash != directory && !store_make_directory(directory, err))
+    if (!store_make_directory_of(path, err))
         return false;
     int fd RT_CLEANUP(rt_closep) = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     struct stat st;

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "store/db.h"
+#include "store/vault.h"
 
 #define STORE_CONNECTIONS_MAX 64
 #define STORE_STATEMENTS_MAX  64     /* prepared ones a connection keeps */
@@ -98,7 +99,20 @@ struct rt_tx {
 
 bool store_script(rt_tx *tx, const char *text, rt_error *err);
 
+/* -- vault.c: sealing into memory the caller has -------------------------------------------------
+ */
+
+#define STORE_SEAL_SIZE 29 /* what sealing adds: a version, the nonce, the tag */
+
+/* `sealed` has room for plain.len + STORE_SEAL_SIZE bytes, `plain` for STORE_SEAL_SIZE fewer. */
+void store_seal(const rt_vault *vault, rt_str purpose, rt_str plain, char *sealed);
+bool store_unseal(const rt_vault *vault, rt_str purpose, rt_str sealed, char *plain, rt_error *err);
+
+/* -- files ------------------------------------------------------------------------------------- */
+
 /* Makes the directory and those above it that are missing, mode 0700. */
 bool store_make_directory(const char *path, rt_error *err);
+/* The same for the directory the file is to be in. */
+bool store_make_directory_of(const char *file, rt_error *err);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * Promise: a key file others can read is refused, never repaired. A sealed text says nothing of its
  * content but its length; one that was changed, or sealed for another purpose, does not open. Keys
- * are wiped from memory when the vault closes and kept out of core dumps.
+ * are wiped from memory when the vault closes, and kept out of core dumps and of children: a vault
+ * must not be used after fork().
  */
 #ifndef RT_STORE_VAULT_H
 #define RT_STORE_VAULT_H
@@ -24,6 +25,9 @@ bool rt_vault_unseal(const rt_vault *vault, rt_str purpose, rt_str sealed, rt_ar
                      rt_str *plain, rt_error *err);
 
 /* Named secrets of an organisation (tokens of tools and remote services), sealed in the store. */
+#define RT_SECRET_NAME_MAX  200
+#define RT_SECRET_BYTES_MAX 65536
+
 bool rt_secret_set(rt_store *store, const rt_vault *vault, rt_str organisation_id, rt_str name,
                    rt_str value, rt_error *err);
 bool rt_secret_get(rt_store *store, const rt_vault *vault, rt_str organisation_id, rt_str name,

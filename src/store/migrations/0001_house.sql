@@ -358,6 +358,7 @@ CREATE TABLE IF NOT EXISTS artifacts (
 );
 CREATE INDEX IF NOT EXISTS artifacts_by_execution ON artifacts (organisation_id, execution_id);
 CREATE INDEX IF NOT EXISTS artifacts_by_user ON artifacts (organisation_id, user_id);
+CREATE INDEX IF NOT EXISTS artifacts_by_expiry ON artifacts (expires_ms);
 CREATE INDEX IF NOT EXISTS artifacts_by_host ON artifacts (host, created_ms);
 
 CREATE TABLE IF NOT EXISTS secrets (
