@@ -38,17 +38,22 @@ typedef struct rt_artifact_row {
     uint64_t created_ms, expires_ms;
 } rt_artifact_row;
 
-/* row->id, size, sha256, times and host are filled in. */
+/* row->id, size, sha256, times and host are filled in; kind ("file") and type when they are empty.
+ * When the shelf is full, the oldest artifacts go at once. */
 bool rt_artifact_put(rt_shelf *shelf, rt_artifact_row *row, rt_str data, rt_arena *arena,
                      rt_error *err);
+/* RT_NOT_FOUND also when it has expired, or belongs to another organisation. */
 bool rt_artifact_find(rt_shelf *shelf, rt_str organisation_id, rt_str id, rt_arena *arena,
                       rt_artifact_row *out, rt_error *err);
 bool rt_artifact_list(rt_shelf *shelf, rt_str organisation_id, rt_str execution_id, rt_arena *arena,
                       rt_artifact_row **rows, size_t *count, rt_error *err);
-/* Bytes from..from+len-1, fewer at the end. Only the pieces touched are read and checked. */
+/* Bytes from..from+len-1, fewer at the end. Only the pieces touched are read and checked.
+ * RT_UNAVAILABLE when row->host is another node, whose disk has them. */
 bool rt_artifact_read(rt_shelf *shelf, const rt_artifact_row *row, uint64_t from, size_t len,
                       rt_arena *arena, rt_str *out, rt_error *err);
 bool rt_artifact_remove(rt_shelf *shelf, rt_str organisation_id, rt_str id, rt_error *err);
+/* Only the bytes, for who has deleted the row in a transaction of their own. */
+void rt_artifact_drop(rt_shelf *shelf, rt_str id);
 /* Removes what has expired, what is over the budget, and files nobody knows of. */
 bool rt_shelf_sweep(rt_shelf *shelf, uint64_t now_ms, uint64_t *removed, rt_error *err);
 

@@ -123,15 +123,23 @@ static const char *type_of_ending(rt_str name)
     return NULL;
 }
 
-/* `head` may end inside a character. */
+/* How many bytes at the end begin a character that the head was cut off in. */
+static size_t unfinished(rt_str head)
+{
+    for (size_t n = 1; n <= 3 && n < head.len; n++) {
+        uint8_t c = (uint8_t)head.ptr[head.len - n];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        size_t whole = c < 0xc2 || c > 0xf4 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+        return whole > n ? n : 0;
+    }
+    return 0;
+}
+
 static bool is_text(rt_str head)
 {
-    if (head.len > 0 && memchr(head.ptr, '\0', head.len))
-        return false;
-    for (size_t cut = 0; cut < 4 && cut <= head.len; cut++)
-        if (rt_utf8_valid(rt_str_slice(head, 0, head.len - cut)))
-            return true;
-    return false;
+    rt_str whole = rt_str_slice(head, 0, head.len - unfinished(head));
+    return whole.len == 0 || (!memchr(whole.ptr, '\0', whole.len) && rt_utf8_valid(whole));
 }
 
 const char *rt_content_type(rt_str name, rt_str head)
