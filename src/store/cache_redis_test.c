@@ -602,7 +602,7 @@ static void *share(void *argument)
         snprintf(key, sizeof(key), "key %d", i % 50);
         snprintf(value, sizeof(value), "value %d", i % 50);
         snprintf(tag, sizeof(tag), "tag %d", i % 5);
-        rt_cache *cache = nodes[i % 2];
+        rt_cache *cache = nodes[i / 50 % 2]; /* what one puts the other will ask for */
         if (i % 40 == 39)
             rt_cache_invalidate(cache, rt_str_of(tag));
         else if (i % 3 == 0)
