@@ -28,6 +28,7 @@
 #include "base/log.h"    /* lines for the operator */
 #include "base/io.h"     /* whole files */
 #include "base/json.h"   /* JSON */
-#include "base/sha256.h" /* hashing; needs libcrypto */
+#include "base/hash.h"   /* hashing, for tables */
+#include "base/sha256.h" /* hashing, for keeps; needs libcrypto */
 
 #endif
