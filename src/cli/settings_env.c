@@ -216,34 +216,39 @@ static bool is_other(rt_str name)
     return false;
 }
 
-/* Whether a setting has that name; if not, `near` has learned of all of them. */
-static bool is_setting(rt_str name, cli_nearest *near)
+/* The n-th name of a setting, its own first; NULL past the last. */
+static const char *name_at(const cli_setting *setting, size_t n, char own[CLI_KEY_MAX])
+{
+    cli_setting_variable(setting, own);
+    return n == 0 ? own : n <= CLI_NAMES_MAX ? setting->names[n - 1].name : NULL;
+}
+
+static bool is_setting(rt_str name)
 {
     const cli_setting *setting;
-    for (size_t i = 0; (setting = cli_setting_at(i)); i++) {
-        char own[CLI_KEY_MAX];
-        cli_setting_variable(setting, own);
-        if (is_called(name, own))
-            return true;
-        cli_nearest_try(near, rt_str_of(own));
-        for (size_t n = 0; n < CLI_NAMES_MAX && setting->names[n].name; n++) {
-            if (is_called(name, setting->names[n].name))
+    const char *known;
+    char own[CLI_KEY_MAX];
+    for (size_t i = 0; (setting = cli_setting_at(i)); i++)
+        for (size_t n = 0; (known = name_at(setting, n, own)); n++)
+            if (is_called(name, known))
                 return true;
-            cli_nearest_try(near, rt_str_of(setting->names[n].name));
-        }
-    }
     return false;
 }
 
 static void warn_unknown(const cli_variable *variable, cli_gathered *to)
 {
+    const cli_setting *setting;
+    const char *known;
     cli_nearest near;
-    char hint[128];
+    char own[CLI_KEY_MAX], hint[128];
     bool is_ours = rt_str_starts(variable->name, RT_STR("RETORT_")) ||
                    rt_str_starts(variable->name, RT_STR("CODE_EXEC_"));
-    cli_nearest_start(&near, variable->name);
-    if (!is_ours || is_other(variable->name) || is_setting(variable->name, &near))
+    if (!is_ours || is_other(variable->name) || is_setting(variable->name))
         return;
+    cli_nearest_start(&near, variable->name);
+    for (size_t i = 0; (setting = cli_setting_at(i)); i++)
+        for (size_t n = 0; (known = name_at(setting, n, own)); n++)
+            cli_nearest_try(&near, rt_str_of(known));
     cli_warn(to, "%.*s: no setting is called %.*s%s", RT_FMT(variable->source),
              RT_FMT(rt_str_slice(variable->name, 0, 80)), cli_nearest_hint(&near, "", hint));
 }
@@ -251,14 +256,14 @@ static void warn_unknown(const cli_variable *variable, cli_gathered *to)
 void cli_settings_variables(cli_variables from, cli_layer layer, cli_gathered *to)
 {
     const cli_setting *setting;
+    const char *name;
+    char own[CLI_KEY_MAX];
     for (size_t i = 0; (setting = cli_setting_at(i)); i++) {
-        char own[CLI_KEY_MAX];
-        cli_setting_variable(setting, own);
-        bool is_set = take(from, own, CLI_AS_IS, setting, layer, to);
-        for (size_t n = 0; !is_set && n < CLI_NAMES_MAX && setting->names[n].name; n++)
+        bool is_set = false;
+        for (size_t n = 0; !is_set && (name = name_at(setting, n, own)); n++)
             is_set =
-                take(from, setting->names[n].name, setting->names[n].convert, setting, layer, to);
+                take(from, name, n ? setting->names[n - 1].convert : CLI_AS_IS, setting, layer, to);
     }
-    for (size_t i = 0; i < from.count; i++)
+    for (size_t i = 0; i < from.count && to->warning_count < CLI_WARNINGS_MAX; i++)
         warn_unknown(&from.items[i], to);
 }

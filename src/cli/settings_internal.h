@@ -14,7 +14,7 @@
 #define CLI_FILE_MAX     (1u << 20) /* bytes of retort.yaml or .env */
 #define CLI_VALUE_MAX    8192       /* bytes of one value */
 #define CLI_KEY_MAX      64         /* bytes of a key, a name or a flag, terminator included */
-#define CLI_WARNINGS_MAX 100
+#define CLI_WARNINGS_MAX 20
 
 /* ---- the table ---- */
 

@@ -19,9 +19,11 @@ static bool is_same(char a, char b)
     return plain(a) == plain(b);
 }
 
-/* Both are shorter than CLI_KEY_MAX. */
-static size_t distance(rt_str a, rt_str b)
+/* Both are shorter than CLI_KEY_MAX. Anything from `enough` on may come back as `enough`. */
+static size_t distance(rt_str a, rt_str b, size_t enough)
 {
+    if (RT_MAX(a.len, b.len) - RT_MIN(a.len, b.len) >= enough)
+        return enough;
     size_t rows[3][CLI_KEY_MAX];
     size_t *before = rows[0], *last = rows[1], *now = rows[2];
     for (size_t j = 0; j <= b.len; j++)
@@ -51,11 +53,11 @@ void cli_nearest_try(cli_nearest *n, rt_str candidate)
 {
     if (n->wrong.len >= CLI_KEY_MAX || candidate.len >= CLI_KEY_MAX || n->wrong.len == 0)
         return;
-    size_t far = distance(n->wrong, candidate);
+    size_t far = distance(n->wrong, candidate, n->distance);
     const char *dot = memrchr(candidate.ptr, '.', candidate.len);
     if (dot) {
         rt_str leaf = rt_str_slice(candidate, (size_t)(dot + 1 - candidate.ptr), candidate.len);
-        far = RT_MIN(far, distance(n->wrong, leaf) + 1);
+        far = RT_MIN(far, distance(n->wrong, leaf, n->distance) + 1);
     }
     if (far >= n->distance)
         return;
