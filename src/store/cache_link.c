@@ -250,36 +250,36 @@ static bool judge_greeting(const redisReply *reply, rt_code code, const char *wh
 /* AUTH and SELECT where needed, and PING, which shows whether that was enough: one round trip. */
 static bool greet(store_conn *conn, const store_redis_url *url, rt_error *err)
 {
-    static const char *const names[] = { "the user or the password", "the database", "to serve" };
+    rt_str user = rt_str_of(url->user), password = rt_str_of(url->password);
     char db[16];
     snprintf(db, sizeof(db), "%u", url->db);
-    rt_str login[] = { RT_STR("AUTH"), rt_str_of(url->user), rt_str_of(url->password) };
-    rt_str password[] = { RT_STR("AUTH"), login[2] };
-    rt_str select[] = { RT_STR("SELECT"), rt_str_of(db) };
-    size_t steps[3], count = 0;
-    if (login[2].len) {
-        steps[count++] = 0;
-        if (login[1].len)
-            store_conn_add(conn, login, 3);
-        else
-            store_conn_add(conn, password, 2);
+    const struct {
+        bool is_needed;
+        rt_str words[3];
+        size_t word_count;
+        rt_code code;
+        const char *what;
+    } steps[] = {
+        { user.len, { RT_STR("AUTH"), user, password }, 3, RT_DENIED, "the user or the password" },
+        { password.len && !user.len, { RT_STR("AUTH"), password }, 2, RT_DENIED, "the password" },
+        { url->db, { RT_STR("SELECT"), rt_str_of(db) }, 2, RT_UNAVAILABLE, "the database" },
+        { true, { RT_STR("PING") }, 1, RT_UNAVAILABLE, "to serve" },
+    };
+    redisReply *replies[RT_COUNT(steps)] = { 0 };
+    size_t count = 0, next = 0;
+    for (size_t i = 0; i < RT_COUNT(steps); i++) {
+        if (steps[i].is_needed)
+            store_conn_add(conn, steps[i].words, steps[i].word_count);
+        count += steps[i].is_needed;
     }
-    if (url->db) {
-        steps[count++] = 1;
-        store_conn_add(conn, select, 2);
-    }
-    steps[count++] = 2;
-    store_conn_add(conn, &RT_STR("PING"), 1);
-
-    redisReply *replies[3] = { 0 };
     bool ok = store_conn_ask(conn, replies, count, err);
     explicit_bzero(conn->out.ptr, conn->out.cap); /* the password */
-    for (size_t i = 0; i < count; i++) {
-        rt_code code = steps[i] == 0 ? RT_DENIED : RT_UNAVAILABLE;
-        ok = ok && judge_greeting(replies[i], code, names[steps[i]], err);
+    for (size_t i = 0; i < RT_COUNT(steps); i++)
+        if (ok && steps[i].is_needed)
+            ok = judge_greeting(replies[next++], steps[i].code, steps[i].what, err);
+    for (size_t i = 0; i < count; i++)
         if (replies[i])
             freeReplyObject(replies[i]);
-    }
     return ok;
 }
 

@@ -529,13 +529,14 @@ Test(cache_redis, a_wrong_password_is_told_and_never_shown)
     rt_cache_stats stats = state_with(&s, ":hunter2@", "");
     cr_expect(!stats.is_redis_up);
     cr_expect_eq(stats.redis_state.code, RT_DENIED);
-    cr_expect_str_eq(stats.redis_state.text, "Redis: it refused the user or the password");
+    cr_expect_str_eq(stats.redis_state.text, "Redis: it refused the password");
     stats = state_with(&s, "", "");
     cr_expect_eq(stats.redis_state.code, RT_DENIED);
     cr_expect_str_eq(stats.redis_state.text, "Redis: it wants a password, and the URL has none");
     cr_expect(state_with(&s, ":right@", "").is_redis_up);
     cr_expect(state_with(&s, "default:right@", "").is_redis_up);
-    cr_expect(!state_with(&s, "me:right@", "").is_redis_up);
+    stats = state_with(&s, "me:right@", "");
+    cr_expect_str_eq(stats.redis_state.text, "Redis: it refused the user or the password");
 }
 
 Test(cache_redis, the_database_is_the_one_of_the_url)
