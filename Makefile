@@ -90,6 +90,10 @@ $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
 	cp src/guests/node/*.js $(B)/guests/node/
 	@touch $@
 
+# Sessions by hand, for tests/live.
+$(B)/live-driver: tests/live/driver.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
 $(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
 
@@ -126,7 +130,7 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all
+e2e: all $(B)/live-driver
 	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:

@@ -44,6 +44,8 @@ static bool conclude_interruption(progress *p)
     if (p->was_cancelled)
         runtimes_fail(out, RT_STATUS_CANCELLED, "CancelledError", "",
                       RT_STR("the run was cancelled"), (rt_str){ 0 });
+    else if (p->was_timeout && p->was_cpu_time)
+        fail_cpu(p);
     else if (p->was_timeout)
         runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "timeout",
                       say(p->arena, "Execution exceeded timeout of %llums", policy->wall_ms),

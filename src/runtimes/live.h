@@ -2,9 +2,9 @@
  * live.h - sessions: a cell that stays, with its variables, imports and files.
  *
  * Promise: what one run in a session defines, the next one sees. A branch is a copy of the live
- * interpreter and its files, made in milliseconds and shared copy-on-write; from then on neither can
- * see what the other does. What cannot be copied (threads, open sockets) is refused with a message
- * that names it, never lost silently. When a session is closed nothing of it stays.
+ * interpreter and its files, made in milliseconds and shared copy-on-write; from then on neither
+ * can see what the other does. What cannot be copied (threads, open sockets) is refused with a
+ * message that names it, never lost silently. When a session is closed nothing of it stays.
  *
  *     rt_live *live RT_CLEANUP(rt_live_closep) = NULL;
  *     if (!rt_live_open(local, &(rt_live_spec){ .language = RT_STR("python"), .policy = policy },
@@ -46,13 +46,9 @@ bool rt_live_branch(rt_live *live, rt_live **out, rt_error *err);
 /* -- Files of the scratch directory; paths are relative to it and cannot leave it, whatever links
  *    the code made ---------------------------------------------------------------------------- */
 
-#define RT_LIVE_FILES_MAX 10000 /* in one listing */
+#define RT_LIVE_FILES_MAX RT_CELL_FILES_MAX /* in one listing */
 
-typedef struct rt_live_file {
-    rt_str path; /* relative to the scratch directory */
-    uint64_t size, modified_ms;
-    bool is_directory;
-} rt_live_file;
+typedef rt_cell_file rt_live_file; /* { rt_str path; uint64_t size, modified_ms; is_directory } */
 
 /* Directories on the way are made. Owned by the cell's user, so that code can change it. */
 bool rt_live_write(rt_live *live, rt_str path, rt_str data, rt_error *err);

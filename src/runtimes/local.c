@@ -1,5 +1,5 @@
 /*
- * local.c - the runtime of this machine: one run is one fresh cell.
+ * local.c - the runtime of this machine: one run is one fresh cell, or the next one in a session's.
  *
  * The order of events of a run stands in execute(): check, start a cell, send, watch, collect,
  * conclude. What the guest says is hearsay; what the kernel says (exit status, cgroup counters, our
@@ -21,6 +21,8 @@
 #define FRAME_SLACK        (64u << 10)
 #define CHECKER_MAX        (256u << 10)
 #define FINISH_MS          10000
+#define GRACE_MS           400 /* after each interrupt of a run in a session */
+#define INTERRUPTS_MAX     3   /* then the session ends */
 #define ARTIFACT_BYTES_MAX (32ull << 20)
 #define GUESTS_PLACE       "/retort"
 #define NODE_PLACE         "/retort-node"
@@ -50,8 +52,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
     return true;
 }
 
-static bool is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
-                             rt_error *err)
+bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
+                               rt_error *err)
 {
     rt_json a;
     if (policy->isolation != RT_ISOLATION_STRICT)
@@ -118,10 +120,12 @@ static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 #define PROCESSES_SLACK   16
 #define CPU_SLACK_SECONDS 1 /* the cell's first process counts finer than the kernel's ticks */
 
-static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind)
+/* In a session CPU time counts run by run, which an rlimit cannot. */
+static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind *kind,
+                         bool is_kept)
 {
     rt_jw_kobject(w, "limits");
-    rt_jw_ku64(w, "cpu_seconds", (p->cpu_ms + 999) / 1000 + CPU_SLACK_SECONDS);
+    rt_jw_ku64(w, "cpu_seconds", is_kept ? 0 : (p->cpu_ms + 999) / 1000 + CPU_SLACK_SECONDS);
     rt_jw_ku64(w, "data_bytes", kind->is_data_limited ? p->memory_bytes : 0);
     rt_jw_ku64(w, "file_bytes", p->scratch_bytes);
     rt_jw_ku64(w, "processes", p->processes + PROCESSES_SLACK);
@@ -130,18 +134,19 @@ static void write_limits(rt_json_writer *w, const rt_policy *p, const guest_kind
 }
 
 void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
-                            bool is_input_fd)
+                            const request_extras *extras)
 {
     const rt_policy *p = run->policy;
+    bool is_kept = run->live != NULL;
     rt_jw_object(w);
     rt_jw_kstr(w, "op", RT_STR("run"));
-    rt_jw_ki64(w, "id", 1);
+    rt_jw_ki64(w, "id", extras->id);
     rt_jw_kstr(w, "language", rt_str_of(kind->language));
     rt_jw_kstr(w, "name", run->name);
     rt_jw_kstr(w, "code", run->code);
-    if (is_input_fd) {
+    if (extras->input_index >= 0) {
         rt_jw_kobject(w, "input_fd");
-        rt_jw_ki64(w, "index", 0);
+        rt_jw_ki64(w, "index", extras->input_index);
         rt_jw_kstr(w, "type", run->is_input_text ? RT_STR("text") : RT_STR("json"));
         rt_jw_end(w);
     } else if (run->has_input && run->is_input_text) {
@@ -155,32 +160,71 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
         rt_jw_str(w, p->env[i].value);
     }
     rt_jw_end(w);
-    write_limits(w, p, kind);
+    write_limits(w, p, kind, is_kept);
     if (p->has_import_list) {
         rt_jw_karray(w, "allowed_imports");
         for (size_t i = 0; i < p->import_count; i++)
             rt_jw_str(w, p->imports[i]);
         rt_jw_end(w);
     }
-    rt_jw_kbool(w, "keep", false);
+    if (is_kept)
+        rt_jw_ku64(w, "answer_bytes", p->output_bytes);
+    if (extras->stdin_index >= 0)
+        rt_jw_ki64(w, "stdin_fd", extras->stdin_index);
+    rt_jw_kbool(w, "keep", is_kept);
     rt_jw_end(w);
 }
 
-static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, rt_error *err)
+/* The pipe of stdin has one end only; a run in a session gets a file of its own. */
+static bool make_stdin_file(const rt_run *run, int *out, rt_error *err)
+{
+    int fd RT_CLEANUP(rt_closep) = memfd_create("stdin", MFD_CLOEXEC);
+    if (fd < 0)
+        return rt_fail_errno(err, "memfd_create");
+    if (!rt_write_all(fd, run->stdin_data, err))
+        return false;
+    lseek(fd, 0, SEEK_SET);
+    *out = RT_TAKE_FD(fd);
+    return true;
+}
+
+static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, int64_t id,
+                     rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
-    int fd RT_CLEANUP(rt_closep) = -1;
+    request_extras extras = { .id = id, .input_index = -1, .stdin_index = -1 };
+    int input RT_CLEANUP(rt_closep) = -1, in RT_CLEANUP(rt_closep) = -1, fds[2], count = 0;
     bool is_file = run->has_input_fd || (run->has_input && run->input.len > INLINE_INPUT_MAX);
-    if (is_file && !make_input_file(run, &fd, err))
+    if ((is_file && !make_input_file(run, &input, err)) ||
+        (run->live && !make_stdin_file(run, &in, err)))
         return false;
+    if (is_file)
+        fds[extras.input_index = count++] = input;
+    if (run->live)
+        fds[extras.stdin_index = count++] = in;
     rt_json_begin(&w, &text);
-    runtimes_write_request(&w, run, kind, is_file);
-    return rt_buf_ok(&text, err) &&
-           rt_cell_send(cell, rt_buf_str(&text), &fd, is_file ? 1 : 0, err);
+    runtimes_write_request(&w, run, kind, &extras);
+    return rt_buf_ok(&text, err) && rt_cell_send(cell, rt_buf_str(&text), fds, (size_t)count, err);
 }
 
 /* ---- watching ---- */
+
+/*
+ * Ends the run. A fresh cell is simply killed; a session is interrupted first, because it has state
+ * worth keeping, and killed when that does not help. False: it does not even die; closing the cell
+ * leaves it to the warden.
+ */
+static bool press(progress *p, rt_cell *cell)
+{
+    unsigned interrupts = p->run->live ? INTERRUPTS_MAX : 0;
+    bool is_gentle = p->pressed < interrupts && !p->was_frame_too_big;
+    if (p->pressed > interrupts)
+        return false;
+    p->pressed = is_gentle ? p->pressed + 1 : interrupts + 1;
+    p->deadline_ns = rt_now_ns() + (is_gentle ? GRACE_MS : FINISH_MS) * 1000000ull;
+    return is_gentle ? rt_cell_interrupt(cell, NULL) : rt_cell_kill(cell, NULL);
+}
 
 static void take_output(progress *p, rt_cell *cell, const rt_cell_event *event)
 {
@@ -196,7 +240,7 @@ static void take_output(progress *p, rt_cell *cell, const rt_cell_event *event)
     }
     if (had + event->text.len > most && !p->was_flood) {
         p->was_flood = true;
-        rt_cell_kill(cell, NULL);
+        press(p, cell);
     }
 }
 
@@ -210,10 +254,20 @@ static void take_denial(rt_outcome *out, const rt_denial *denial)
         out->denials[out->denial_count++] = *denial;
 }
 
-/* Without "keep" the answer is the last thing a guest says; what code adds to it is not kept. */
+/* In a session, code of an earlier run may have said something after its answer. */
+static bool is_answer(const progress *p, rt_str text)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_json frame;
+    int64_t id = 0;
+    return !p->run->live || (rt_json_parse(text, &arena, &frame, &(rt_error){ 0 }) &&
+                             rt_json_i64(rt_json_get_c(frame, "id"), &id) && id == p->id);
+}
+
+/* The answer is the last thing a guest says in a run; what code adds to it is not kept. */
 static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
 {
-    if (p->answer.len > 0 || text.len == 0)
+    if (p->answer.len > 0 || text.len == 0 || !is_answer(p, text))
         return true;
     p->answer = rt_arena_str(p->arena, text);
     p->deadline_ns =
@@ -248,16 +302,19 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
         case RT_CELL_TIME:
             if (p->answer.len > 0)
                 return rt_fail(err, RT_INTERNAL, "the cell does not say what it used");
-            if (p->was_timeout)
-                return true; /* it does not even die: closing the cell leaves it to the warden */
-            p->was_timeout = true;
-            p->deadline_ns = rt_now_ns() + FINISH_MS * 1000000ull;
-            if (!rt_cell_kill(cell, err))
-                return false;
+            if (p->pressed == 0) {
+                p->was_timeout = true;
+                p->was_cpu_time = event.usage.was_out_of_cpu;
+            }
+            if (!press(p, cell))
+                return true;
             break;
         case RT_CELL_CANCELLED:
             p->was_cancelled = true;
-            return true; /* closing the cell ends it */
+            if (!p->run->live || runtimes_live_is_closing(p->run->live))
+                return true; /* closing the cell ends it */
+            press(p, cell);
+            break;
         case RT_CELL_EXIT:
             p->usage = event.usage;
             return true;
@@ -298,10 +355,90 @@ static bool conclude_unstarted(rt_outcome *out, rt_error *err)
     return true;
 }
 
+rt_cell_spec runtimes_cell_spec(const rt_policy *policy, rt_str zygote)
+{
+    return (rt_cell_spec){ .zygote = zygote,
+                           .memory_bytes = policy->memory_bytes,
+                           .cpu_ms = policy->cpu_ms,
+                           .processes = policy->processes,
+                           .scratch_bytes = policy->scratch_bytes,
+                           .files = policy->files,
+                           .read_paths = policy->read_paths,
+                           .read_path_count = policy->read_path_count,
+                           .is_exec_denied = policy->is_exec_denied,
+                           .frame_bytes = policy->output_bytes + FRAME_SLACK };
+}
+
+/* From the moment there is a cell: send, watch, collect, conclude. */
+static bool run_in(rt_cell *cell, progress *p, const guest_kind *kind, uint64_t began,
+                   rt_error *err)
+{
+    const rt_run *run = p->run;
+    rt_outcome *out = p->out;
+    out->attestation = rt_arena_str(p->arena, rt_cell_attestation(cell));
+    if (!runtimes_is_strict_enough(run->policy, out->attestation, p->arena, err) ||
+        !send_run(cell, run, kind, p->id, err))
+        return false;
+    if (!run->live)
+        rt_cell_feed(cell, run->stdin_data);
+    uint64_t started = rt_now_ns();
+    out->start_us = (started - began) / 1000;
+    p->deadline_ns = started + run->policy->wall_ms * 1000000ull;
+    out->artifacts = rt_arena_alloc(p->arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
+    bool ok = watch(p, cell, err) && rt_cell_artifacts(cell, keep_artifact, p, err);
+    if (ok)
+        runtimes_conclude(p, kind);
+    out->wall_us = (rt_now_ns() - began) / 1000;
+    rt_buf_done(&p->text[0]);
+    rt_buf_done(&p->text[1]);
+    return ok;
+}
+
+static bool run_fresh(local *l, progress *p, const guest_kind *kind, uint64_t began, rt_error *err)
+{
+    const rt_run *run = p->run;
+    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run->code));
+    spec.has_cancel_fd = run->canceller != NULL;
+    spec.cancel_fd = run->canceller ? run->canceller->wake : -1;
+    rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
+    p->id = 1;
+    if (!rt_cell_start(l->sandbox, &spec, &cell, err))
+        return err->code == RT_CANCELLED ? conclude_unstarted(p->out, err)
+                                         : rt_wrap(err, "start a cell");
+    return run_in(cell, p, kind, began, err);
+}
+
+/* Whatever ended the run has ended the session as well: nobody should find out by the next run. */
+static void tell_end(progress *p)
+{
+    rt_outcome *out = p->out;
+    if (!out->has_error)
+        runtimes_fail(out, RT_STATUS_FAILED, "RuntimeError", "",
+                      RT_STR("the code ended the interpreter"), (rt_str){ 0 });
+    out->error.message =
+        rt_arena_printf(p->arena, "%.*s; the session has ended", RT_FMT(out->error.message));
+}
+
+static bool run_live(progress *p, const guest_kind *kind, uint64_t began, rt_error *err)
+{
+    const rt_run *run = p->run;
+    rt_cell *cell;
+    if (!runtimes_live_take(run->live, kind, run->canceller, &cell, &p->id, err))
+        return err->code == RT_CANCELLED && !runtimes_live_is_closing(run->live)
+                   ? conclude_unstarted(p->out, err)
+                   : false;
+    bool ok =
+        rt_cell_begin(cell, run->policy->cpu_ms, run->canceller ? run->canceller->wake : -1, err) &&
+        run_in(cell, p, kind, began, err);
+    if (ok && rt_cell_is_over(cell))
+        tell_end(p);
+    runtimes_live_give(run->live);
+    return ok;
+}
+
 static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_outcome *out,
                     rt_error *err)
 {
-    local *l = (local *)self;
     const rt_language *language;
     uint64_t began = rt_now_ns();
     if (!check_run(asked, &language, err))
@@ -316,39 +453,14 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),
                          .is_parsed = true };
-    rt_cell_spec spec = { .zygote = runtimes_zygote_for(kind, run.code),
-                          .memory_bytes = run.policy->memory_bytes,
-                          .cpu_ms = run.policy->cpu_ms,
-                          .processes = run.policy->processes,
-                          .scratch_bytes = run.policy->scratch_bytes,
-                          .files = run.policy->files,
-                          .read_paths = run.policy->read_paths,
-                          .read_path_count = run.policy->read_path_count,
-                          .is_exec_denied = run.policy->is_exec_denied,
-                          .frame_bytes = run.policy->output_bytes + FRAME_SLACK,
-                          .has_cancel_fd = run.canceller != NULL,
-                          .cancel_fd = run.canceller ? run.canceller->wake : -1 };
-    rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
-    if (!rt_cell_start(l->sandbox, &spec, &cell, err))
-        return err->code == RT_CANCELLED ? conclude_unstarted(out, err)
-                                         : rt_wrap(err, "start a cell");
-    out->attestation = rt_arena_str(arena, rt_cell_attestation(cell));
-    if (!is_strict_enough(run.policy, out->attestation, arena, err) ||
-        !send_run(cell, &run, kind, err))
-        return false;
-    rt_cell_feed(cell, run.stdin_data);
-    uint64_t started = rt_now_ns();
-    out->start_us = (started - began) / 1000;
     progress p = { .run = &run, .out = out, .arena = arena };
-    p.deadline_ns = started + run.policy->wall_ms * 1000000ull;
-    out->artifacts = rt_arena_alloc(arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
-    bool ok = watch(&p, cell, err) && rt_cell_artifacts(cell, keep_artifact, &p, err);
-    if (ok)
-        runtimes_conclude(&p, kind);
-    out->wall_us = (rt_now_ns() - began) / 1000;
-    rt_buf_done(&p.text[0]);
-    rt_buf_done(&p.text[1]);
-    return ok;
+    return run.live ? run_live(&p, kind, began, err)
+                    : run_fresh((local *)self, &p, kind, began, err);
+}
+
+rt_sandbox *runtimes_local_sandbox(rt_runtime *self)
+{
+    return ((local *)self)->sandbox;
 }
 
 /* Run inside a cell like any other code: the parsers that judge code are as exposed as the code. */

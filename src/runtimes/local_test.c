@@ -116,24 +116,31 @@ static bool fake_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt
     return true;
 }
 
-#define rt_cell_start          fake_start
-#define rt_cell_closep         fake_closep
-#define rt_cell_attestation    fake_attestation
-#define rt_cell_send           fake_send
-#define rt_cell_feed           fake_feed
-#define rt_cell_kill           fake_kill
-#define rt_cell_cancel         fake_cancel
-#define rt_cell_finish         fake_finish
-#define rt_cell_next           fake_next
-#define rt_cell_artifacts      fake_artifacts
-#define rt_local_open          tested_local_open
-#define rt_local_find          tested_local_find
-#define rt_runtime_closep      tested_runtime_closep
-#define runtimes_write_request tested_write_request
+#define rt_cell_start             fake_start
+#define rt_cell_closep            fake_closep
+#define rt_cell_attestation       fake_attestation
+#define rt_cell_send              fake_send
+#define rt_cell_feed              fake_feed
+#define rt_cell_kill              fake_kill
+#define rt_cell_cancel            fake_cancel
+#define rt_cell_finish            fake_finish
+#define rt_cell_next              fake_next
+#define rt_cell_artifacts         fake_artifacts
+#define rt_local_open             tested_local_open
+#define rt_local_find             tested_local_find
+#define rt_runtime_closep         tested_runtime_closep
+#define runtimes_write_request    tested_write_request
+#define runtimes_cell_spec        tested_cell_spec
+#define runtimes_is_strict_enough tested_is_strict_enough
+#define runtimes_local_sandbox    tested_local_sandbox
 bool tested_local_open(const rt_local_config *, rt_runtime **, rt_error *);
 void tested_local_find(const rt_local_config *, rt_arena *, rt_str *, rt_str *, rt_str *);
 void tested_runtime_closep(rt_runtime **);
-void tested_write_request(rt_json_writer *, const rt_run *, const guest_kind *, bool);
+void tested_write_request(rt_json_writer *, const rt_run *, const guest_kind *,
+                          const request_extras *);
+rt_cell_spec tested_cell_spec(const rt_policy *, rt_str);
+bool tested_is_strict_enough(const rt_policy *, rt_str, rt_arena *, rt_error *);
+rt_sandbox *tested_local_sandbox(rt_runtime *);
 #include "runtimes/local.c"
 
 static rt_arena arena;

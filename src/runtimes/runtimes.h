@@ -107,7 +107,7 @@ typedef struct rt_run {
     rt_str stdin_data;
     struct rt_live *live;    /* run in this session (live.h) instead of a fresh cell; NULL: fresh */
     rt_canceller *canceller; /* so that another thread can end the run; may be NULL */
-    rt_output_fn on_output; /* called as output comes; may be NULL */
+    rt_output_fn on_output;  /* called as output comes; may be NULL */
     void *output_ctx;
 } rt_run;
 
@@ -219,7 +219,6 @@ rt_runtime *rt_placeholder_open(void);
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
-
 
 #include "runtimes/live.h" /* sessions */
 

@@ -28,7 +28,10 @@ typedef struct progress {
     rt_str answer;  /* the first result or error frame */
     uint64_t deadline_ns;
     bool was_timeout, was_flood, was_cancelled, was_frame_too_big;
-    bool is_unheard; /* nobody takes the output any more */
+    bool was_cpu_time; /* the time that ran out was the CPU's */
+    unsigned pressed;  /* how often it was told to end */
+    int64_t id;        /* of the run, to tell its answer from what an earlier one left */
+    bool is_unheard;   /* nobody takes the output any more */
     rt_cell_usage usage;
 } progress;
 
@@ -47,8 +50,27 @@ typedef struct checker {
 } checker;
 const checker *runtimes_checker(rt_str language);
 
+/* What a frame has beyond the run: which of its descriptors are what, or -1. */
+typedef struct request_extras {
+    int64_t id;
+    int input_index, stdin_index;
+} request_extras;
+
 /* What a policy says to a guest. */
 void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
-                            bool is_input_fd);
+                            const request_extras *extras);
+
+rt_cell_spec runtimes_cell_spec(const rt_policy *policy, rt_str zygote);
+bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
+                               rt_error *err);
+
+/* ---- live.c: sessions ---- */
+
+/* The cell of a session, when it is this run's turn; every take is followed by a give. */
+bool runtimes_live_take(rt_live *live, const guest_kind *kind, const rt_canceller *canceller,
+                        rt_cell **cell, int64_t *id, rt_error *err);
+void runtimes_live_give(rt_live *live);
+bool runtimes_live_is_closing(rt_live *live);
+rt_sandbox *runtimes_local_sandbox(rt_runtime *local);
 
 #endif

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,12 +28,17 @@
 
 struct rt_cell {
     int lease, control, in, out[2], link, cancel;
-    int heeded; /* somebody else's descriptor that cancels, or -1 */
-    rt_buf frame;       /* the frame being read, its length first */
+    int heeded;   /* somebody else's descriptor that cancels, or -1 */
+    int door;     /* the link once more, for other threads: it stays open as long as the cell */
+    rt_buf frame; /* the frame being read, its length first */
     size_t frame_taken; /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
     bool has_exit, was_exit_told, was_out_of_memory, was_out_of_cpu;
+    bool is_over;     /* the guest, and not only a run of it, has ended */
+    bool is_cpu_told; /* in a live cell, that a run used too much CPU time is an event */
+    bool is_live;
+    uint64_t cpu_us;            /* used by earlier runs */
     uint64_t drained_ns;        /* once it has ended: when we stop listening */
     list_end watched;           /* what the first process saw */
     bool is_listing, is_listed; /* the files in out/ were asked for; have come */
@@ -64,6 +70,7 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     cell->link = fds[GRANT_LINK];
     cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cell->heeded = -1;
+    cell->door = fcntl(cell->link, F_DUPFD_CLOEXEC, 3);
     uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
     rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
     set_nonblocking(cell->control);
@@ -78,18 +85,24 @@ void sandbox_cell_heed(rt_cell *cell, int cancel_fd)
     cell->heeded = cancel_fd;
 }
 
-void rt_cell_close(rt_cell *cell)
+static void forget_files(rt_cell *cell)
 {
-    if (!cell)
-        return;
-    int *fds[] = { &cell->lease,  &cell->control, &cell->in,    &cell->out[0],
-                   &cell->out[1], &cell->link,    &cell->cancel };
-    for (size_t i = 0; i < RT_COUNT(fds); i++)
-        rt_closep(fds[i]);
     for (size_t i = 0; i < cell->file_count; i++) {
         rt_closep(&cell->files[i].fd);
         free(cell->files[i].name);
     }
+    cell->file_count = 0;
+}
+
+void rt_cell_close(rt_cell *cell)
+{
+    if (!cell)
+        return;
+    int *fds[] = { &cell->lease,  &cell->control, &cell->in,     &cell->out[0],
+                   &cell->out[1], &cell->link,    &cell->cancel, &cell->door };
+    for (size_t i = 0; i < RT_COUNT(fds); i++)
+        rt_closep(fds[i]);
+    forget_files(cell);
     rt_buf_done(&cell->frame);
     rt_buf_done(&cell->attestation);
     free(cell);
@@ -168,18 +181,22 @@ void rt_cell_cancel(rt_cell *cell)
     (void)!write(cell->cancel, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
+static bool say_link(rt_cell *cell, link_kind kind, const void *body, uint32_t size)
+{
+    char order[64];
+    link_head head = { .kind = kind, .size = size };
+    memcpy(order, &head, sizeof(head));
+    memcpy(order + sizeof(head), body, size);
+    return cell->link >= 0 && jail_packet_send(cell->link, order, sizeof(head) + size, NULL, 0) > 0;
+}
+
 static void ask_for_files(rt_cell *cell)
 {
     uint32_t most = RT_ARTIFACTS_MAX;
-    link_head head = { .kind = LINK_LIST, .size = sizeof(most) };
-    char order[sizeof(head) + sizeof(most)];
-    memcpy(order, &head, sizeof(head));
-    memcpy(order + sizeof(head), &most, sizeof(most));
     if (cell->is_listing)
         return;
     cell->is_listing = true;
-    cell->is_listed =
-        cell->link < 0 || jail_packet_send(cell->link, order, sizeof(order), NULL, 0) < 0;
+    cell->is_listed = !say_link(cell, LINK_LIST, &most, sizeof(most));
 }
 
 bool rt_cell_finish(rt_cell *cell, rt_error *err)
@@ -312,12 +329,14 @@ static void hear_lease(rt_cell *cell)
         jail_packet_recv(cell->lease, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return;
-    if (n == (ssize_t)sizeof(message) && message.kind == LEASE_EXIT) {
+    if (n == (ssize_t)sizeof(message) &&
+        (message.kind == LEASE_EXIT || message.kind == LEASE_USED)) {
         cell->usage = message.usage;
         cell->has_exit = true;
+        cell->is_over = message.kind == LEASE_EXIT;
     } else if (n <= 0) { /* the warden is gone, and the cell with it */
         cell->usage = (rt_cell_usage){ .wait_status = 9 };
-        cell->has_exit = true;
+        cell->has_exit = cell->is_over = true;
         rt_closep(&cell->lease);
     }
     cell->drained_ns = rt_now_ns() + DRAIN_MS * 1000000ull;
@@ -352,6 +371,8 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
     if (n <= 0)
         return false;
     if (at[AT_CANCEL].revents || at[AT_HEEDED].revents) {
+        cell->heeded = -1; /* once is enough */
+        (void)!read(cell->cancel, &(uint64_t){ 0 }, sizeof(uint64_t));
         *event = (rt_cell_event){ .kind = RT_CELL_CANCELLED };
         return true;
     }
@@ -374,6 +395,8 @@ static bool tell_exit(rt_cell *cell, rt_cell_event *event, rt_error *err)
         return rt_fail(err, RT_INTERNAL, "the cell has ended already");
     cell->was_exit_told = true;
     *event = (rt_cell_event){ .kind = RT_CELL_EXIT, .usage = cell->usage };
+    event->usage.cpu_us -= RT_MIN(cell->cpu_us, event->usage.cpu_us);
+    cell->cpu_us = cell->usage.cpu_us;
     event->usage.was_out_of_memory |= cell->was_out_of_memory;
     event->usage.was_out_of_cpu |= cell->was_out_of_cpu;
     event->usage.was_out_of_scratch = cell->watched.is_scratch_full;
@@ -390,8 +413,10 @@ bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_
         bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
         if (is_over && (is_quiet || rt_now_ns() >= cell->drained_ns))
             return tell_exit(cell, event, err);
-        if (!is_over && deadline_ns && rt_now_ns() >= deadline_ns) {
+        bool is_out_of_cpu = cell->is_live && cell->was_out_of_cpu && !cell->is_cpu_told;
+        if (!is_over && ((deadline_ns && rt_now_ns() >= deadline_ns) || is_out_of_cpu)) {
             *event = (rt_cell_event){ .kind = RT_CELL_TIME };
+            event->usage.was_out_of_cpu = cell->is_cpu_told = is_out_of_cpu;
             return true;
         }
         if (!take_frame(cell, &frame, err))
@@ -503,5 +528,142 @@ bool rt_cell_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt_err
         if (!visit(ctx, &file, err))
             return false;
     }
+    return true;
+}
+
+/* ---- live cells ---- */
+
+bool rt_cell_is_over(rt_cell *cell)
+{
+    if (!cell->is_over && cell->lease >= 0)
+        hear_lease(cell);
+    return cell->is_over;
+}
+
+bool rt_cell_begin(rt_cell *cell, uint64_t cpu_ms, int cancel_fd, rt_error *err)
+{
+    if (rt_cell_is_over(cell) || cell->link < 0)
+        return rt_fail(err, RT_CONFLICT, "the session has ended");
+    forget_files(cell);
+    cell->is_live = true;
+    cell->has_exit = cell->was_exit_told = cell->is_listing = cell->is_listed = false;
+    cell->was_out_of_memory = cell->was_out_of_cpu = cell->is_cpu_told = false;
+    cell->watched = (list_end){ 0 };
+    cell->heeded = cancel_fd;
+    if (!say_link(cell, LINK_BEGIN, &cpu_ms, sizeof(cpu_ms)))
+        return rt_fail(err, RT_CONFLICT, "the session has ended");
+    return true;
+}
+
+bool rt_cell_interrupt(rt_cell *cell, rt_error *err)
+{
+    lease_message message = { .kind = LEASE_INTERRUPT };
+    if (jail_packet_send(cell->lease, &message, sizeof(message), NULL, 0) < 0)
+        return rt_fail_errno(err, "interrupt a run");
+    return true;
+}
+
+/* ---- files of the scratch directory ---- */
+
+/* One order and its reply, on a line of their own: a run may be under way meanwhile. */
+static bool order_file(rt_cell *cell, file_op op, rt_str path, int data, file_reply *reply, int *fd,
+                       rt_error *err)
+{
+    char packet[sizeof(link_head) + sizeof(file_order) + FILE_PATH_MAX];
+    file_order order = { .op = op, .path_len = (uint32_t)path.len };
+    link_head head = { .kind = LINK_DO, .size = (uint32_t)(sizeof(order) + path.len) };
+    int pair[2];
+    size_t count = 0;
+    if (!sandbox_files_check(path, op == FILE_LIST, err))
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return rt_fail_errno(err, "socketpair");
+    int near RT_CLEANUP(rt_closep) = pair[0], far RT_CLEANUP(rt_closep) = pair[1];
+    memcpy(packet, &head, sizeof(head));
+    memcpy(packet + sizeof(head), &order, sizeof(order));
+    if (path.len > 0)
+        memcpy(packet + sizeof(head) + sizeof(order), path.ptr, path.len);
+    if (jail_packet_send(cell->door, packet, sizeof(head) + head.size, (int[]){ far, data },
+                         data >= 0 ? 2 : 1) < 0)
+        return rt_fail(err, RT_CONFLICT, "the session has ended");
+    rt_closep(&far); /* so that the end of the cell is the end of our waiting */
+    *fd = -1;
+    if (jail_packet_recv(near, reply, sizeof(*reply), fd, 1, &count, 0) != (ssize_t)sizeof(*reply))
+        return rt_fail(err, RT_CONFLICT, "the session has ended");
+    if (reply->error.code) {
+        rt_closep(fd);
+        *err = reply->error;
+        return false;
+    }
+    return true;
+}
+
+bool rt_cell_write_file(rt_cell *cell, rt_str path, rt_str data, rt_error *err)
+{
+    file_reply reply;
+    int none;
+    int file RT_CLEANUP(rt_closep) = memfd_create("file", MFD_CLOEXEC);
+    if (file < 0)
+        return rt_fail_errno(err, "memfd_create");
+    return rt_write_all(file, data, err) &&
+           order_file(cell, FILE_WRITE, path, file, &reply, &none, err);
+}
+
+bool rt_cell_read_file(rt_cell *cell, rt_str path, int *fd, uint64_t *size, rt_error *err)
+{
+    file_reply reply;
+    if (!order_file(cell, FILE_READ, path, -1, &reply, fd, err))
+        return false;
+    *size = reply.size;
+    return *fd >= 0 ? true : rt_fail(err, RT_INTERNAL, "a file came without a descriptor");
+}
+
+bool rt_cell_remove_file(rt_cell *cell, rt_str path, rt_error *err)
+{
+    file_reply reply;
+    int none;
+    return order_file(cell, FILE_REMOVE, path, -1, &reply, &none, err);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return rt_str_cmp(((const rt_cell_file *)a)->path, ((const rt_cell_file *)b)->path);
+}
+
+/* The list was written by our own first process, but from what code has arranged: check it. */
+static size_t read_entries(rt_str bytes, rt_cell_file *files)
+{
+    size_t count = 0;
+    file_entry entry;
+    while (count < RT_CELL_FILES_MAX && bytes.len >= sizeof(entry)) {
+        memcpy(&entry, bytes.ptr, sizeof(entry));
+        bytes = rt_str_slice(bytes, sizeof(entry), bytes.len);
+        if (entry.path_len > bytes.len)
+            break;
+        files[count++] = (rt_cell_file){ .path = rt_str_slice(bytes, 0, entry.path_len),
+                                         .size = entry.size,
+                                         .modified_ms = entry.modified_ms,
+                                         .is_directory = entry.is_directory != 0 };
+        bytes = rt_str_slice(bytes, entry.path_len, bytes.len);
+    }
+    return count;
+}
+
+bool rt_cell_list_files(rt_cell *cell, rt_str path, rt_arena *arena, rt_cell_file **files,
+                        size_t *count, rt_error *err)
+{
+    file_reply reply;
+    rt_str bytes;
+    int fd RT_CLEANUP(rt_closep) = -1;
+    if (!order_file(cell, FILE_LIST, path, -1, &reply, &fd, err))
+        return false;
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return rt_fail_errno(err, "read a list of files");
+    if (!rt_read_fd(fd, (size_t)reply.size, arena, &bytes, err))
+        return false;
+    size_t most = RT_MIN((size_t)reply.size / sizeof(file_entry), (size_t)RT_CELL_FILES_MAX);
+    *files = rt_arena_alloc(arena, (most + 1) * sizeof(**files));
+    *count = read_entries(bytes, *files);
+    qsort(*files, *count, sizeof(**files), by_path);
     return true;
 }

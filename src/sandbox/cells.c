@@ -70,10 +70,10 @@ static void bury_init(warden *w, source *s)
     warden_pump(w);
 }
 
-static void tell_exit(cell *c, const warden *w, int wait_status, uint64_t cpu_us,
-                      uint64_t rss_bytes)
+static void tell_usage(cell *c, const warden *w, lease_kind kind, int wait_status, uint64_t cpu_us,
+                       uint64_t rss_bytes)
 {
-    lease_message message = { .kind = LEASE_EXIT };
+    lease_message message = { .kind = kind };
     cgroup_counts now = { 0 };
     bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
     if (has_cgroup)
@@ -100,8 +100,11 @@ static void tell_finished(cell *c, const warden *w)
     struct timespec cpu = { 0 };
     if (clock_getcpuclockid(c->main_pid, &clock) == 0)
         clock_gettime(clock, &cpu);
-    c->is_finished = true;
-    tell_exit(c, w, 0, (uint64_t)cpu.tv_sec * 1000000u + (uint64_t)cpu.tv_nsec / 1000u, 0);
+    c->is_finished = !c->shape->is_live;
+    tell_usage(c, w, c->shape->is_live ? LEASE_USED : LEASE_EXIT, 0,
+               (uint64_t)cpu.tv_sec * 1000000u + (uint64_t)cpu.tv_nsec / 1000u, 0);
+    if (c->shape->is_live && w->setup->cgroups->kind != CGROUP_NONE)
+        sandbox_cgroup_count_anew(&w->setup->slots[c->slot], &c->before);
 }
 
 static void bury_main(warden *w, source *s)
@@ -115,8 +118,9 @@ static void bury_main(warden *w, source *s)
     warden_forget(w, s);
     c->main_pid = 0;
     if (c->lease.fd >= 0 && !c->is_finished)
-        tell_exit(c, w, info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status,
-                  micros(used.ru_utime) + micros(used.ru_stime), (uint64_t)used.ru_maxrss * 1024u);
+        tell_usage(c, w, LEASE_EXIT,
+                   info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status,
+                   micros(used.ru_utime) + micros(used.ru_stime), (uint64_t)used.ru_maxrss * 1024u);
     if (c->state == CELL_READY)
         c->shape->target = 0; /* it died waiting: no use in making more before somebody asks why */
     if (c->state != CELL_LEASED) /* nobody will look at what it left */
@@ -311,6 +315,8 @@ static void hear_lease(warden *w, source *s)
         warden_cell_end(w, c);
     } else if (message.kind == LEASE_DONE && c->main_pid && !c->is_finished) {
         tell_finished(c, w);
+    } else if (message.kind == LEASE_INTERRUPT && c->main_pid) {
+        syscall(SYS_pidfd_send_signal, c->main_death.fd, SIGINT, NULL, 0);
     } else if (message.kind == LEASE_KILL && c->init_pid) {
         syscall(SYS_pidfd_send_signal, c->init_death.fd, SIGKILL, NULL, 0);
     }
@@ -368,7 +374,8 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
         sandbox_cgroup_read(slot, &c->before);
     else
         limit_processes(c, who->processes);
-    order_watch(c, has_cgroup ? 0 : who->memory_bytes, who->cpu_ms);
+    /* A live cell is told with each run what that may use. */
+    order_watch(c, has_cgroup ? 0 : who->memory_bytes, c->shape->is_live ? 0 : who->cpu_ms);
     attest(w, c, who, message.text, sizeof(message.text));
     c->state = CELL_LEASED;
     c->daemon_fds[GRANT_LINK] = fcntl(c->link.fd, F_DUPFD_CLOEXEC, 3);

@@ -250,6 +250,12 @@ void sandbox_cgroup_read(const cgroup_slot *slot, cgroup_counts *out)
     out->pids_refused = read_count(slot->pids_events, "max");
 }
 
+void sandbox_cgroup_count_anew(const cgroup_slot *slot, cgroup_counts *before)
+{
+    (void)!pwrite(slot->memory_peak, "0", 1, 0); /* where it can be */
+    sandbox_cgroup_read(slot, before);
+}
+
 size_t sandbox_cgroup_procs(const cgroup_slot *slot, int fds[JAIL_CGROUPS_MAX])
 {
     size_t count = 0;

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,6 +27,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LISTENERS_MAX    16
@@ -39,6 +39,12 @@
 #define WATCH_MS          20
 #define OUT_DIR           RT_WORKDIR "/out"
 
+/* A file in out/ that a run of a live cell has left and the holder knows of. */
+typedef struct told_file {
+    ino_t inode;
+    struct timespec changed;
+} told_file;
+
 typedef struct cell_init {
     int link, porch;
     int listeners[LISTENERS_MAX];
@@ -48,6 +54,10 @@ typedef struct cell_init {
     uint64_t next_ns; /* when to look again */
     uint64_t memory_base, cpu_base;
     uint64_t memory_peak; /* only where no cgroup counts */
+    bool is_live, is_resting;
+    struct timespec began; /* the present run of a live cell, on the clock that stamps files */
+    told_file *told;       /* what was in out/ after the last run */
+    size_t told_count;
 } cell_init;
 
 /* ---- setting up ---- */
@@ -188,17 +198,29 @@ typedef struct listing {
     size_t count, max;
 } listing;
 
-static int open_beneath(int dir, const char *name, int flags)
+static bool is_before(struct timespec a, struct timespec b)
 {
-    struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK),
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
-                                       RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV };
-    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-static void list_dir(int root, const char *prefix, int depth, listing *out)
+/* In a live cell only what the present run has left; the time of change is not the code's to set.
+ */
+static bool is_new(const cell_init *me, int dir, const char *name)
 {
-    int fd = open_beneath(root, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY);
+    struct stat st;
+    if (!me->is_live)
+        return true;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_before(st.st_ctim, me->began))
+        return false;
+    for (size_t i = 0; i < me->told_count; i++)
+        if (me->told[i].inode == st.st_ino && !is_before(me->told[i].changed, st.st_ctim))
+            return false;
+    return true;
+}
+
+static void list_dir(const cell_init *me, int root, const char *prefix, int depth, listing *out)
+{
+    int fd = sandbox_files_open(root, *prefix ? prefix : ".", O_RDONLY | O_DIRECTORY);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
         if (fd >= 0)
@@ -212,8 +234,8 @@ static void list_dir(int root, const char *prefix, int depth, listing *out)
                 (int)sizeof(name))
             continue;
         if (e->d_type == DT_DIR && depth < ARTIFACT_DEPTH)
-            list_dir(root, name, depth + 1, out);
-        else if (e->d_type == DT_REG)
+            list_dir(me, root, name, depth + 1, out);
+        else if (e->d_type == DT_REG && is_new(me, fd, e->d_name))
             memcpy(out->names[out->count++], name, sizeof(name));
     }
     closedir(dir);
@@ -224,15 +246,32 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
+/* Remembered only while its time of change cannot tell it from a file of the present run. */
+static void remember_file(cell_init *me, const struct stat *st)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < me->told_count; i++)
+        if (!is_before(me->told[i].changed, me->began))
+            me->told[kept++] = me->told[i];
+    told_file *more = realloc(me->told, (kept + 1) * sizeof(*more));
+    me->told_count = kept;
+    if (!more)
+        return;
+    me->told = more;
+    me->told[me->told_count++] = (told_file){ .inode = st->st_ino, .changed = st->st_ctim };
+}
+
 static void send_file(cell_init *me, int root, const char *name)
 {
     char body[sizeof(uint64_t) + ARTIFACT_NAME_MAX];
     struct stat st;
-    int fd = open_beneath(root, name, O_RDONLY);
+    int fd = sandbox_files_open(root, name, O_RDONLY);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
         uint64_t size = (uint64_t)st.st_size;
         memcpy(body, &size, sizeof(size));
         memcpy(body + sizeof(size), name, strlen(name));
+        if (me->is_live)
+            remember_file(me, &st);
         say(me, LINK_FILE, body, sizeof(size) + strlen(name), fd);
     }
     if (fd >= 0)
@@ -253,7 +292,7 @@ static void list_files(cell_init *me, uint32_t most)
     all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
     int root = open(OUT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (root >= 0 && all.names) {
-        list_dir(root, "", 0, &all);
+        list_dir(me, root, "", 0, &all);
         qsort(all.names, all.count, ARTIFACT_NAME_MAX, by_name);
         for (size_t i = 0; i < all.count; i++)
             send_file(me, root, all.names[i]);
@@ -343,6 +382,10 @@ static uint64_t cpu_check_ms(uint64_t left_ms)
 static void end_cell(cell_init *me, link_kind why)
 {
     say(me, why, NULL, 0, -1);
+    if (me->is_live && why == LINK_CPU) {
+        me->watch.cpu_ms = 0; /* the holder interrupts the run first */
+        return;
+    }
     kill(-1, SIGKILL); /* everything in this pid namespace but us */
     me->watch = (watch_order){ 0 };
 }
@@ -377,7 +420,7 @@ static void start_watch(cell_init *me, const watch_order *order)
 
 static bool is_watching(const cell_init *me)
 {
-    return me->watch.memory_bytes || me->watch.cpu_ms;
+    return !me->is_resting && (me->watch.memory_bytes || me->watch.cpu_ms);
 }
 
 static int until_watch_ms(const cell_init *me)
@@ -390,12 +433,74 @@ static int until_watch_ms(const cell_init *me)
 
 /* ---- the loop ---- */
 
+/* A run begins: all wakes up, and CPU time counts from here. */
+static void begin_run(cell_init *me, uint64_t cpu_ms)
+{
+    usage now = read_usage();
+    me->is_live = true;
+    me->is_resting = false;
+    clock_gettime(CLOCK_REALTIME_COARSE, &me->began); /* the clock of files */
+    me->cpu_base = cpu_used_ms(&now);
+    me->watch.cpu_ms = cpu_ms;
+    me->denials = 0;
+    me->next_ns =
+        rt_now_ns() + (me->watch.memory_bytes ? WATCH_MS : cpu_check_ms(cpu_ms)) * 1000000ull;
+    kill(-1, SIGCONT);
+}
+
+/* A live cell sleeps between its runs: what the code left running gets no CPU time meanwhile. */
+static void rest(cell_init *me)
+{
+    kill(-1, SIGSTOP);
+    me->is_resting = true;
+}
+
+/* Something with a file of the scratch directory; the answer goes to whoever asked. */
+static void serve_file(cell_init *me, const file_order *order, const char *path, int data,
+                       int answers)
+{
+    file_reply reply = { 0 };
+    int fd RT_CLEANUP(rt_closep) = -1;
+    int root RT_CLEANUP(rt_closep) = open(RT_WORKDIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool may_be_empty = order->op == FILE_LIST;
+    (void)me;
+    if (root < 0)
+        rt_fail_errno(&reply.error, "open %s", RT_WORKDIR);
+    else if (!sandbox_files_check(rt_str_of(path), may_be_empty, &reply.error))
+        ;
+    else if (order->op == FILE_WRITE && data >= 0)
+        sandbox_files_write(root, path, data, CELL_UID, &reply.error);
+    else if (order->op == FILE_READ)
+        fd = sandbox_files_read(root, path, &reply.size, &reply.error);
+    else if (order->op == FILE_LIST)
+        fd = sandbox_files_list(root, path, &reply.size, &reply.error);
+    else if (order->op == FILE_REMOVE)
+        sandbox_files_remove(root, path, &reply.error);
+    else
+        rt_fail(&reply.error, RT_INTERNAL, "an order for a file makes no sense");
+    jail_packet_send(answers, &reply, sizeof(reply), &fd, fd >= 0 ? 1 : 0);
+}
+
+static void obey_file(cell_init *me, const char *body, size_t size, int *fds)
+{
+    file_order order;
+    char path[FILE_PATH_MAX + 1];
+    if (size < sizeof(order))
+        return;
+    memcpy(&order, body, sizeof(order));
+    if (order.path_len > FILE_PATH_MAX || order.path_len != size - sizeof(order))
+        return;
+    memcpy(path, body + sizeof(order), order.path_len);
+    path[order.path_len] = '\0';
+    serve_file(me, &order, path, fds[1], fds[0]);
+}
+
 static void obey(cell_init *me)
 {
-    char packet[64];
-    int fd;
+    char packet[sizeof(link_head) + sizeof(file_order) + FILE_PATH_MAX];
+    int fds[2] = { -1, -1 };
     size_t count;
-    ssize_t n = jail_packet_recv(me->link, packet, sizeof(packet), &fd, 0, &count, 0);
+    ssize_t n = jail_packet_recv(me->link, packet, sizeof(packet), fds, 2, &count, 0);
     link_head head;
     if (n < (ssize_t)sizeof(head))
         _exit(0); /* nobody holds the cell any more */
@@ -403,12 +508,22 @@ static void obey(cell_init *me)
     if (head.kind == LINK_LIST && head.size == sizeof(uint32_t)) {
         uint32_t most;
         memcpy(&most, packet + sizeof(head), sizeof(most));
+        if (me->is_live)
+            rest(me);
         list_files(me, most);
     } else if (head.kind == LINK_WATCH && head.size == sizeof(watch_order)) {
         watch_order order;
         memcpy(&order, packet + sizeof(head), sizeof(order));
         start_watch(me, &order);
+    } else if (head.kind == LINK_BEGIN && head.size == sizeof(uint64_t)) {
+        uint64_t cpu_ms;
+        memcpy(&cpu_ms, packet + sizeof(head), sizeof(cpu_ms));
+        begin_run(me, cpu_ms);
+    } else if (head.kind == LINK_DO && count > 0) {
+        obey_file(me, packet + sizeof(head), (size_t)n - sizeof(head), fds);
     }
+    rt_closep(&fds[0]);
+    rt_closep(&fds[1]);
 }
 
 static _Noreturn void serve(cell_init *me)

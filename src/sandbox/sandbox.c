@@ -2,9 +2,9 @@
  * sandbox.c - the daemon's side: opening the house, asking for cells.
  *
  * Each request carries one end of a fresh socket pair, the lease. What the warden has to say about
- * that cell comes over the lease, and closing it ends the cell, so threads need no table of replies.
- * Where cells are kept warm we ask one step ahead, so that the usual start waits for nobody; the few
- * leases held for that are the only thing threads share, under a lock.
+ * that cell comes over the lease, and closing it ends the cell, so threads need no table of
+ * replies. Where cells are kept warm we ask one step ahead, so that the usual start waits for
+ * nobody; the few leases held for that are the only thing threads share, under a lock.
  */
 #include "sandbox/sandbox_internal.h"
 
@@ -315,16 +315,17 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
     request.scratch_bytes = spec->scratch_bytes;
     request.files = spec->files;
     request.is_exec_denied = spec->is_exec_denied;
+    request.is_live = spec->is_live;
     if (!name_zygote(spec->zygote, &request, err) ||
         !pack_paths(spec, paths, sizeof(paths), &request.paths_bytes, err))
         return false;
-    int lease = take_ahead(sandbox, &request);
+    int lease = spec->is_live ? -1 : take_ahead(sandbox, &request);
     bool ok = lease >= 0 && open_cell(lease, AHEAD_TIMEOUT_MS, spec, out, &(rt_error){ 0 });
     /* One that was asked for ahead may have failed or died meanwhile: that is not this run's fault.
      */
     ok = ok || (send_request(sandbox, &request, paths, &lease, err) &&
                 open_cell(lease, START_TIMEOUT_MS, spec, out, err));
-    if (ok)
+    if (ok && !spec->is_live)
         ask_ahead(sandbox, &request);
     return ok;
 }

@@ -89,6 +89,7 @@ typedef struct rt_cell_spec {
     size_t read_path_count;
     bool is_exec_denied;  /* no other program, no other process */
     uint64_t frame_bytes; /* the largest frame the guest may send; 0: 64 MiB */
+    bool is_live;         /* it stays for several runs; see below */
     bool has_cancel_fd;   /* when cancel_fd becomes readable: as if rt_cell_cancel() were called, */
     int cancel_fd;        /* while the cell is waited for too (RT_CANCELLED). Borrowed. */
 } rt_cell_spec;
@@ -163,6 +164,38 @@ typedef bool (*rt_artifact_visit)(void *ctx, const rt_artifact *artifact, rt_err
 
 /* Visits what is in out/ when the guest ended, in the order of names; at most RT_ARTIFACTS_MAX. */
 bool rt_cell_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt_error *err);
+
+/* ---- live cells: one guest, many runs ---- */
+
+/*
+ * Before each run in a live cell: what slept since the last one wakes up, and CPU time, events and
+ * files in out/ count anew. The run ends with rt_cell_finish() and RT_CELL_EXIT; everything in the
+ * cell then sleeps, and uses no CPU time. More CPU time than `cpu_ms` is told as RT_CELL_TIME. When
+ * cancel_fd becomes readable: RT_CELL_CANCELLED, once; -1: none.
+ */
+bool rt_cell_begin(rt_cell *cell, uint64_t cpu_ms, int cancel_fd, rt_error *err);
+bool rt_cell_interrupt(rt_cell *cell, rt_error *err); /* SIGINT for the guest */
+/* The guest has ended, with or without a run. Looks without waiting. */
+bool rt_cell_is_over(rt_cell *cell);
+
+/*
+ * Files of the scratch directory, by paths relative to it that lead through no link. From any
+ * thread, during a run too. A directory can be listed and removed; one on the way to a file that is
+ * written is made.
+ */
+#define RT_CELL_FILES_MAX 10000 /* in one listing */
+
+typedef struct rt_cell_file {
+    rt_str path;
+    uint64_t size, modified_ms;
+    bool is_directory;
+} rt_cell_file;
+
+bool rt_cell_write_file(rt_cell *cell, rt_str path, rt_str data, rt_error *err);
+bool rt_cell_read_file(rt_cell *cell, rt_str path, int *fd, uint64_t *size, rt_error *err);
+bool rt_cell_list_files(rt_cell *cell, rt_str path, rt_arena *arena, rt_cell_file **files,
+                        size_t *count, rt_error *err);
+bool rt_cell_remove_file(rt_cell *cell, rt_str path, rt_error *err);
 
 /* One line of `retort doctor`: a layer, whether this host has it, and what to do if not. */
 typedef struct rt_layer {

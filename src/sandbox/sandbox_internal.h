@@ -47,6 +47,8 @@ void sandbox_cgroup_sweep(const char *mount_root);
 bool sandbox_cgroup_limit(const cgroup_slot *slot, uint64_t memory_bytes, uint64_t processes,
                           rt_error *err);
 void sandbox_cgroup_read(const cgroup_slot *slot, cgroup_counts *out);
+/* The peak starts anew, and so does the difference to `before`. */
+void sandbox_cgroup_count_anew(const cgroup_slot *slot, cgroup_counts *before);
 size_t sandbox_cgroup_procs(const cgroup_slot *slot, int fds[JAIL_CGROUPS_MAX]);
 
 /* ---- ids.c: who the house is on the host ---- */
@@ -101,6 +103,26 @@ typedef struct denial_note {
 void sandbox_filter_explain(const denial_note *note, rt_denial *out);
 bool sandbox_filter_wants_address(int call, int *arg, int *len_arg);
 
+/* ---- files.c: the scratch directory, from outside ---- */
+
+#define FILE_PATH_MAX 4096
+#define FILE_LIST_MAX RT_CELL_FILES_MAX
+
+/* One of a listing; its path follows. */
+typedef struct file_entry {
+    uint64_t size, modified_ms;
+    uint32_t is_directory, path_len;
+} file_entry;
+
+bool sandbox_files_check(rt_str path, bool may_be_empty, rt_error *err);
+/* Beneath the directory and through no link; never waits. -1 with errno. */
+int sandbox_files_open(int root, const char *path, int flags);
+bool sandbox_files_write(int root, const char *path, int data, uid_t owner, rt_error *err);
+int sandbox_files_read(int root, const char *path, uint64_t *size, rt_error *err);
+/* A memory file of entries, in no order. */
+int sandbox_files_list(int root, const char *path, uint64_t *size, rt_error *err);
+bool sandbox_files_remove(int root, const char *path, rt_error *err);
+
 /* ---- init.c: the first process of a cell; nursery.c: where it is born ---- */
 
 /* "Give birth to a cell's first process" or, with argv, to a zygote. One packet to a nursery. */
@@ -129,12 +151,16 @@ typedef enum link_kind {
     LINK_READY,    /* init: mounts are in place */
     LINK_FAILED,   /* init: they are not; an rt_error follows */
     LINK_DENIAL,   /* init: a denial_note follows */
-    LINK_LIST,     /* holder: what is in out/? (uint32_t most) */
+    LINK_LIST,     /* holder: what is in out/? (uint32_t most); in a live cell: what is new there,
+                      and everything rests until the next LINK_BEGIN */
     LINK_FILE,     /* init: one file: uint64_t size, name, with a descriptor */
     LINK_LIST_END, /* init: that was all; a list_end */
     LINK_WATCH,    /* holder: what to watch over; a watch_order */
     LINK_MEMORY,   /* init: more memory than that; the cell was killed */
-    LINK_CPU,      /* init: more CPU time than that; the cell was killed */
+    LINK_CPU,      /* init: more CPU time than that; the cell was killed, unless it is live */
+    LINK_BEGIN,    /* holder: a run begins in a live cell; uint64_t of CPU time it may use, in ms */
+    LINK_DO,       /* holder: something with a file; a file_order and its path, with a socket for
+                      the file_reply and, to write, a memory file */
 } link_kind;
 
 typedef struct link_head {
@@ -146,6 +172,19 @@ typedef struct watch_order {
     uint64_t memory_bytes; /* 0: a cgroup does it */
     uint64_t cpu_ms;       /* 0: unlimited */
 } watch_order;
+
+typedef enum file_op { FILE_WRITE, FILE_READ, FILE_LIST, FILE_REMOVE } file_op;
+
+typedef struct file_order {
+    uint32_t op;
+    uint32_t path_len;
+} file_order;
+
+/* With a descriptor when something was to be read or listed. */
+typedef struct file_reply {
+    rt_error error; /* its code is 0 when all went well */
+    uint64_t size;
+} file_reply;
 
 typedef struct list_end {
     uint64_t memory_peak; /* 0 where a cgroup counts */
@@ -163,7 +202,8 @@ typedef struct warden_request {
     uint64_t memory_bytes, cpu_ms, processes, scratch_bytes;
     uint32_t files;
     uint32_t is_exec_denied;
-    uint32_t is_early; /* nobody waits for it yet */
+    uint32_t is_early;    /* nobody waits for it yet */
+    uint32_t is_live;     /* it will serve many runs */
     uint32_t paths_bytes; /* NUL-separated read paths behind this struct */
 } warden_request;
 
@@ -172,9 +212,11 @@ typedef enum lease_kind {
     LEASE_GRANT,
     LEASE_FAIL,
     LEASE_EXIT, /* the guest ended, or was done: what it used */
+    LEASE_USED, /* of a live cell: what its guest has used until now */
     LEASE_WARM,
-    LEASE_KILL, /* daemon: end everything in the cell */
-    LEASE_DONE, /* daemon: it has answered; what did it use? */
+    LEASE_KILL,      /* daemon: end everything in the cell */
+    LEASE_DONE,      /* daemon: it has answered; what did it use? */
+    LEASE_INTERRUPT, /* daemon: SIGINT for the guest */
 } lease_kind;
 
 typedef struct lease_message {

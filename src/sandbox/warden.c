@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK_SECONDS 1
-#define IDLE_TICKS   10                     /* without need for it, the pool gives one cell back */
-#define FORGET_NS    (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
+#define TICK_SECONDS    1
+#define IDLE_TICKS      10 /* without need for it, the pool gives one cell back */
+#define FORGET_NS       (120ull * 1000000000u) /* unused for so long, a shape keeps nothing warm */
 #define REFILL_DELAY_NS 3000000 /* most runs are over by then, and had both cores to themselves */
-#define WAITERS_MAX  4096
+#define WAITERS_MAX     4096
 
 bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source *), void *owner)
 {
@@ -216,7 +216,7 @@ static shape *find_shape(warden *w, const shape *like)
         shape *s = &w->shapes[i];
         if (s->is_used && s->zygote == like->zygote && s->root == like->root &&
             s->scratch_bytes == like->scratch_bytes && s->filter == like->filter &&
-            s->is_scratch_readonly == like->is_scratch_readonly)
+            s->is_scratch_readonly == like->is_scratch_readonly && s->is_live == like->is_live)
             return s;
         bool is_idle = !s->is_used || (count_cells(w, s, CELL_BIRTH, CELL_DYING) == 0);
         for (const waiter *who = w->first_waiter; who && is_idle; who = who->next)
@@ -229,6 +229,25 @@ static shape *find_shape(warden *w, const shape *like)
         place->is_used = true;
     }
     return place;
+}
+
+/* Sessions stay for long: they never take the last places, which are for runs that come and go. */
+bool warden_has_room_to_live(const warden *w, rt_error *err)
+{
+    unsigned lives = 0, taken = 0, most = w->cell_count - RT_MAX(w->cell_count / 4, 1u);
+    for (unsigned i = 0; i < w->cell_count; i++) {
+        const cell *c = &w->cells[i];
+        lives += c->state != CELL_FREE && c->state != CELL_DYING && c->shape->is_live;
+        taken += c->state == CELL_LEASED;
+    }
+    for (const waiter *who = w->first_waiter; who; who = who->next)
+        lives += who->shape && who->shape->is_live;
+    if (lives >= most || taken >= w->cell_count)
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "%u of %u cells are taken by sessions, and %u by runs; close a session or "
+                       "try again",
+                       lives, w->cell_count, taken > lives ? taken - lives : 0);
+    return true;
 }
 
 static bool read_request(warden *w, const warden_request *asked, const char *paths, waiter *who,
@@ -250,7 +269,10 @@ static bool read_request(warden *w, const warden_request *asked, const char *pat
                    .root = r,
                    .scratch_bytes = asked->scratch_bytes ? asked->scratch_bytes : SCRATCH_DEFAULT,
                    .is_scratch_readonly = asked->files == RT_FILES_READ_ONLY,
-                   .filter = asked->is_exec_denied ? FILTER_NO_EXEC : FILTER_FULL };
+                   .filter = asked->is_exec_denied ? FILTER_NO_EXEC : FILTER_FULL,
+                   .is_live = asked->is_live != 0 };
+    if (like.is_live && !warden_has_room_to_live(w, err))
+        return false;
     who->shape = find_shape(w, &like);
     if (!who->shape)
         return rt_fail(err, RT_LIMIT, "%d kinds of cell are in use at once; try again", SHAPES_MAX);
@@ -275,7 +297,7 @@ static void note_demand(warden *w, shape *s)
 {
     s->used_ns = rt_now_ns();
     s->taken_this_tick++;
-    if (!find_ready(w, s) && s->target < w->setup->config->pool_max)
+    if (!s->is_live && !find_ready(w, s) && s->target < w->setup->config->pool_max)
         s->target++;
 }
 

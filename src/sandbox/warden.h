@@ -56,6 +56,7 @@ typedef struct shape {
     uint64_t scratch_bytes;
     bool is_scratch_readonly;
     filter_kind filter;
+    bool is_live;    /* its cells stay for many runs; none is made ahead */
     unsigned target; /* how many to keep ready: one more at each miss, one less while idle */
     unsigned taken_this_tick, low_ticks;
     uint64_t used_ns;
@@ -102,7 +103,7 @@ struct warden {
     const warden_setup *setup;
     int epoll;
     source daemon, keeper, tick, refill;
-    uint64_t refill_ns; /* no cell is made ahead before this */
+    uint64_t refill_ns;    /* no cell is made ahead before this */
     root roots[ROOTS_MAX]; /* the first one is the plain one, where zygotes live */
     zygote zygotes[ZYGOTES_MAX];
     size_t zygote_count;
@@ -119,7 +120,8 @@ bool warden_watch(warden *w, source *s, int fd, void (*handle)(warden *, source 
 int warden_unwatch(warden *w, source *s); /* stops watching; the descriptor is the caller's */
 void warden_forget(warden *w, source *s); /* stops watching and closes */
 void warden_pump(warden *w);
-bool warden_has_waiter(const warden *w, const shape *s); /* one that is not early */
+bool warden_has_waiter(const warden *w, const shape *s);      /* one that is not early */
+bool warden_has_room_to_live(const warden *w, rt_error *err); /* for one more session */
 /* A cell of this shape could not be made: whoever waited longest for one is told why. */
 void warden_shape_failed(warden *w, shape *s, const rt_error *why);
 

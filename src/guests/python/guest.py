@@ -20,6 +20,7 @@ import io
 import json
 import keyword
 import os
+import signal
 import sys
 import threading
 import types
@@ -46,6 +47,8 @@ class Guest:
         self.control = control
         self.port = port  # retort_guest, or a stand-in with recv, send and limit
         self.has_begun = False
+        self.unanswered = None  # the run that an interrupt is for
+        self.answer_max = FRAME_MAX
         self.loop = None
         self.workdir = workdir
         self.filenames = []
@@ -73,11 +76,15 @@ class Guest:
 
     def serve(self):
         while True:
-            frame = self.port.recv(self.control)
-            if frame is None:
-                os._exit(0)
-            data, fds = frame
-            self.handle(json.loads(data), fds)
+            try:
+                frame = self.port.recv(self.control)
+                if frame is None:
+                    os._exit(0)
+                data, fds = frame
+                self.handle(json.loads(data), fds)
+            except KeyboardInterrupt as exc:  # it came while the answer was on its way
+                if self.unanswered is not None:
+                    self._reply(self.unanswered, {"op": "error", **faults.describe(exc, [])})
 
     def handle(self, order, fds):
         keep = bool(order.get("keep"))
@@ -85,16 +92,35 @@ class Guest:
             value = self._input_of(order, fds)
             if not self.has_begun:
                 self._begin(order)
+            if keep:
+                self._keep(order)
             self._prepare(order, value)
             reply, status = self._run(order, keep)
         except BaseException as exc:  # a limit that cannot be laid on, an interrupt between runs
             reply, status = {"op": "error", **faults.describe(exc, self.filenames)}, 1
-        reply["id"] = order.get("id")
         if keep:
             self._flush()
-            self._send(reply)
+            self._reply(order.get("id"), reply)
         else:
+            reply["id"] = order.get("id")
             self._end(reply, status)
+
+    # -- sessions -------------------------------------------------------------------------------
+
+    def _keep(self, order):
+        """What the last run made of SIGINT ends with it; between runs the signal does nothing."""
+        self.answer_max = min(FRAME_MAX, order.get("answer_bytes") or FRAME_MAX)
+        signal.signal(signal.SIGINT, self._interrupt)
+        self.unanswered = order.get("id")
+
+    def _interrupt(self, *_):
+        if self.unanswered is not None:
+            raise KeyboardInterrupt("the run was interrupted")
+
+    def _reply(self, number, reply):
+        reply["id"] = number
+        self._send(reply)
+        self.unanswered = None
 
     # -- before the code runs -------------------------------------------------------------------
 
@@ -127,6 +153,9 @@ class Guest:
     def _input_of(order, fds):
         value, where = order.get("input", _NOTHING), order.get("input_fd")
         try:
+            if "stdin_fd" in order:
+                os.dup2(fds[order["stdin_fd"]], 0)
+                open_stdin()
             if where is not None:
                 with open(os.dup(fds[where["index"]]), "rb") as file:
                     file.seek(0)
@@ -223,11 +252,11 @@ class Guest:
 
     def _send(self, reply):
         text = encode_reply(reply)
-        if len(text) > FRAME_MAX:
+        if len(text) > self.answer_max:
             text = encode_reply({
                 "op": "error", "id": reply.get("id"), "type": "RuntimeError", "name": "ValueError",
                 "message": "the answer has %d bytes and at most %d fit; write it to a file in out/"
-                           % (len(text), FRAME_MAX)})
+                           % (len(text), self.answer_max)})
         self.port.send(self.control, text.encode())
 
     def _take_leave(self):
@@ -295,11 +324,16 @@ _streams = []  # input, output, errors
 def open_streams():
     """Text streams out line by line, and no character, however broken, makes print() fail."""
     _streams[:] = [
-        io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8",
-                         errors="surrogateescape"),
+        None,
         *(io.TextIOWrapper(io.BufferedWriter(io.FileIO(fd, "w", closefd=False)), encoding="utf-8",
                            errors="backslashreplace", line_buffering=True) for fd in (1, 2))]
+    open_stdin()
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = _streams
+
+
+def open_stdin():
+    _streams[0] = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)),
+                                   encoding="utf-8", errors="surrogateescape")
 
 
 def restore_streams():
