@@ -18,8 +18,6 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-/* clang-format off: rows, not paragraphs */
-
 /* The field's offset, and a compiler's error when it is not of that type. */
 #define FIELD(type, field)                                                                         \
     (offsetof(rt_settings, field) + 0 * sizeof(_Generic(((rt_settings *)0)->field, type : 0)))
@@ -102,7 +100,7 @@ static const cli_setting table[] = {
       .about = "connections to the database" },
 
     { "redis.url", TEXT(redis.url), .fallback = "", .flag = "--redis-url",
-      .choices = "redis:// rediss:// unix://", .names = { NAME("CODE_EXEC_REDIS_URL") },
+      .choices = "redis:// unix://", .names = { NAME("CODE_EXEC_REDIS_URL") },
       .secrecy = CLI_HAS_PASSWORD, .about = "a Redis through which nodes share their cache" },
 
     { "cache.enabled", SWITCH(cache.is_enabled), .fallback = "true", .off_flag = "--no-cache",
@@ -208,8 +206,7 @@ static const cli_setting table[] = {
       .about = "log.level debug, unless that is set itself" },
 
     { "telemetry.otlp_endpoint", TEXT(telemetry.otlp_endpoint), .fallback = "",
-      .choices = "http:// https://",
-      .about = "where spans go, /v1/traces is added; else OTEL_EXPORTER_OTLP_ENDPOINT" },
+      .choices = "http:// https://", .about = "a collector that gets spans; /v1/traces is added" },
     { "telemetry.otlp_headers", TEXT(telemetry.otlp_headers), .fallback = "", .secrecy = CLI_SECRET,
       .about = "headers to send along, as name=value,name=value" },
     { "telemetry.span_file", PATH(telemetry.span_file), .fallback = "",
@@ -238,7 +235,6 @@ static const cli_setting table[] = {
       .names = { NAME("GEMINI_API_KEY") }, .secrecy = CLI_SECRET,
       .about = "for document search by Gemini" },
 };
-/* clang-format on */
 
 const cli_setting *cli_setting_at(size_t i)
 {

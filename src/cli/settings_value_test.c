@@ -137,7 +137,7 @@ Test(settings_value, a_url_begins_as_it_should_and_an_error_does_not_repeat_it)
     expect("server.public_url", "", "");
     REFUSED("database.url", "mysql://u:hunter2@h/d",
             "it must begin with one of: sqlite: postgresql:// postgres://");
-    REFUSED("redis.url", "localhost:6379", "it must begin with one of: redis:// rediss:// unix://");
+    REFUSED("redis.url", "localhost:6379", "it must begin with one of: redis:// unix://");
     REFUSED("server.public_url", "ftp://h", "it must begin with one of: http:// https://");
 }
 
