@@ -23,6 +23,7 @@
 #include "base/arena.h"  /* memory released all at once */
 #include "base/buf.h"    /* text being built */
 #include "base/units.h"  /* "128M", "1.5s" */
+#include "base/nearest.h" /* "did you mean ...?" */
 #include "base/clock.h"  /* now, and the time of day */
 #include "base/id.h"     /* random bytes and names */
 #include "base/log.h"    /* lines for the operator */

@@ -239,18 +239,18 @@ static void warn_unknown(const cli_variable *variable, cli_gathered *to)
 {
     const cli_setting *setting;
     const char *known;
-    cli_nearest near;
-    char own[CLI_KEY_MAX], hint[128];
+    rt_nearest near;
+    char own[CLI_KEY_MAX], hint[RT_NEAREST_HINT];
     bool is_ours = rt_str_starts(variable->name, RT_STR("RETORT_")) ||
                    rt_str_starts(variable->name, RT_STR("CODE_EXEC_"));
     if (!is_ours || is_other(variable->name) || is_setting(variable->name))
         return;
-    cli_nearest_start(&near, variable->name);
+    rt_nearest_start(&near, variable->name);
     for (size_t i = 0; (setting = cli_setting_at(i)); i++)
         for (size_t n = 0; (known = name_at(setting, n, own)); n++)
-            cli_nearest_try(&near, rt_str_of(known));
+            rt_nearest_try(&near, rt_str_of(known));
     cli_warn(to, "%.*s: no setting is called %.*s%s", RT_FMT(variable->source),
-             RT_FMT(rt_str_slice(variable->name, 0, 80)), cli_nearest_hint(&near, "", hint));
+             RT_FMT(rt_str_slice(variable->name, 0, 80)), rt_nearest_hint(&near, "", hint));
 }
 
 void cli_settings_variables(cli_variables from, cli_layer layer, cli_gathered *to)

@@ -98,20 +98,20 @@ bool cli_settings_flags(int *argc, char **argv, cli_gathered *to, const char **c
 bool cli_settings_unknown_flag(const char *arg, rt_error *err)
 {
     const cli_setting *setting;
-    cli_nearest near;
-    char hint[128], key[CLI_KEY_MAX + 2];
+    rt_nearest near;
+    char hint[RT_NEAREST_HINT], key[CLI_KEY_MAX + 2];
     rt_str rest = rt_str_of(arg), name;
     rt_str_cut(&rest, '=', &name);
-    cli_nearest_start(&near, name);
-    cli_nearest_try(&near, RT_STR("--config"));
+    rt_nearest_start(&near, name);
+    rt_nearest_try(&near, RT_STR("--config"));
     for (size_t i = 0; (setting = cli_setting_at(i)); i++) {
         if (setting->flag)
-            cli_nearest_try(&near, rt_str_of(setting->flag));
+            rt_nearest_try(&near, rt_str_of(setting->flag));
         if (setting->off_flag)
-            cli_nearest_try(&near, rt_str_of(setting->off_flag));
+            rt_nearest_try(&near, rt_str_of(setting->off_flag));
         snprintf(key, sizeof(key), "--%s", setting->key);
-        cli_nearest_try(&near, rt_str_of(key));
+        rt_nearest_try(&near, rt_str_of(key));
     }
     return rt_fail(err, RT_INVALID, "unknown option %.*s%s", RT_FMT(rt_str_slice(name, 0, 60)),
-                   cli_nearest_hint(&near, "; --help lists them", hint));
+                   rt_nearest_hint(&near, "; --help lists them", hint));
 }

@@ -73,19 +73,6 @@ bool cli_setting_is_section(rt_str name); /* "server", not "server.port" */
 /* "server.port": "RETORT_SERVER_PORT". */
 void cli_setting_variable(const cli_setting *setting, char out[CLI_KEY_MAX]);
 
-/* ---- did you mean …? ---- */
-
-typedef struct cli_nearest {
-    rt_str wrong;
-    size_t distance; /* of the best so far */
-    char best[CLI_KEY_MAX];
-} cli_nearest;
-
-void cli_nearest_start(cli_nearest *n, rt_str wrong);
-void cli_nearest_try(cli_nearest *n, rt_str candidate);
-/* "; did you mean X?", or `otherwise` when nothing is near. */
-const char *cli_nearest_hint(const cli_nearest *n, const char *otherwise, char out[128]);
-
 /* ---- gathering ---- */
 
 typedef enum cli_layer { CLI_DEFAULT, CLI_FILE, CLI_DOTENV, CLI_ENVIRONMENT, CLI_FLAG } cli_layer;

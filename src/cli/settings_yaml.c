@@ -62,19 +62,19 @@ static bool advance(reader *r)
 
 static bool fail_unknown(reader *r, rt_str key, size_t line)
 {
-    char hint[128];
-    cli_nearest near;
+    char hint[RT_NEAREST_HINT];
+    rt_nearest near;
     const cli_setting *setting;
-    cli_nearest_start(&near, key);
+    rt_nearest_start(&near, key);
     for (size_t i = 0; (setting = cli_setting_at(i)); i++) {
         rt_str name = rt_str_of(setting->key), rest = name, section;
-        cli_nearest_try(&near, name);
+        rt_nearest_try(&near, name);
         if (rt_str_cut(&rest, '.', &section) && rest.ptr)
-            cli_nearest_try(&near, section);
+            rt_nearest_try(&near, section);
     }
     return rt_fail(r->err, RT_INVALID, "%s:%zu: unknown key '%.*s'%s", r->name, line,
                    RT_FMT(rt_str_slice(key, 0, 60)),
-                   cli_nearest_hint(&near, "; 'retort config --help' lists them", hint));
+                   rt_nearest_hint(&near, "; 'retort config --help' lists them", hint));
 }
 
 static bool fail_shape(reader *r, const cli_setting *setting, size_t line)

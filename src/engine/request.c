@@ -117,6 +117,17 @@ static const struct member *find_member(rt_str name)
     return NULL;
 }
 
+static bool fail_unknown(rt_str name, rt_error *err)
+{
+    rt_nearest near;
+    char hint[RT_NEAREST_HINT];
+    rt_nearest_start(&near, name);
+    for (size_t i = 0; i < RT_COUNT(members); i++)
+        rt_nearest_try(&near, rt_str_of(members[i].name));
+    return rt_fail(err, RT_INVALID, "unknown member '%.*s'%s", (int)RT_MIN(name.len, (size_t)40),
+                   name.ptr, rt_nearest_hint(&near, "; /docs lists what there is", hint));
+}
+
 bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err)
 {
     rt_json_iter it = rt_json_each(body);
@@ -130,11 +141,7 @@ bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *e
     while (rt_json_next(&it, &name, &value)) {
         const struct member *m = find_member(name);
         if (!m)
-            return rt_fail(err, RT_INVALID,
-                           "unknown member '%.*s'; there are language, code, name, input, stdin, "
-                           "policy, session_id, conversation_id, idempotency_key, agent_type, "
-                           "tool_id, user_id, cache, wait",
-                           (int)RT_MIN(name.len, (size_t)40), name.ptr);
+            return fail_unknown(name, err);
         if (!read_member(m, value, arena, out, err))
             return false;
     }

@@ -155,43 +155,16 @@ const char *rt_policy_preset_about(size_t i)
 
 /* ---- setting one field ---- */
 
-static size_t distance(rt_str a, const char *b)
-{
-    size_t len = strlen(b), row[64];
-    if (len >= RT_COUNT(row) || a.len >= RT_COUNT(row))
-        return SIZE_MAX;
-    for (size_t j = 0; j <= len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= len; j++) {
-            size_t change = corner + (a.ptr[i - 1] != b[j - 1]);
-            corner = row[j];
-            size_t gap = RT_MIN(row[j], row[j - 1]) + 1;
-            row[j] = RT_MIN(change, gap);
-        }
-    }
-    return row[len];
-}
-
 static bool fail_unknown(rt_str key, rt_error *err)
 {
-    const char *best = NULL;
-    size_t nearest = 4;
-    for (size_t i = 0; i < RT_COUNT(keys); i++) {
-        size_t d = distance(key, keys[i].shown.key);
-        if (d < nearest) {
-            nearest = d;
-            best = keys[i].shown.key;
-        }
-    }
-    if (best)
-        return rt_fail(err, RT_INVALID, "policy: unknown key '%.*s'; did you mean '%s'?",
-                       (int)RT_MIN(key.len, (size_t)40), key.ptr, best);
-    return rt_fail(err, RT_INVALID,
-                   "policy: unknown key '%.*s'; 'retort run --help' lists the keys there are",
-                   (int)RT_MIN(key.len, (size_t)40), key.ptr);
+    rt_nearest near;
+    char hint[RT_NEAREST_HINT];
+    rt_nearest_start(&near, key);
+    for (size_t i = 0; i < RT_COUNT(keys); i++)
+        rt_nearest_try(&near, rt_str_of(keys[i].shown.key));
+    return rt_fail(err, RT_INVALID, "policy: unknown key '%.*s'%s",
+                   (int)RT_MIN(key.len, (size_t)40), key.ptr,
+                   rt_nearest_hint(&near, "; 'retort run --help' lists the keys there are", hint));
 }
 
 static bool parse_amount(const policy_key *k, rt_str value, uint64_t *out, rt_error *err)

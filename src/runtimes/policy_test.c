@@ -221,10 +221,10 @@ Test(policy, setting_does_not_touch_the_preset)
 
 Test(policy, an_unknown_key_is_answered_with_the_nearest)
 {
-    expect_refused("timeuot", "5s", RT_INVALID, "did you mean 'timeout'?");
+    expect_refused("timeuot", "5s", RT_INVALID, "did you mean timeout?");
     expect_refused("mem", "5s", RT_INVALID, "did you mean");
-    expect_refused("memroy", "5s", RT_INVALID, "did you mean 'memory'?");
-    expect_refused("sub_process", "deny", RT_INVALID, "did you mean 'subprocess'?");
+    expect_refused("memroy", "5s", RT_INVALID, "did you mean memory?");
+    expect_refused("sub_process", "deny", RT_INVALID, "did you mean subprocess?");
     expect_refused("supercalifragilistic", "5s", RT_INVALID, "lists the keys");
     static char long_key[5000];
     memset(long_key, 'k', sizeof(long_key) - 1);

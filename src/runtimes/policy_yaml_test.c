@@ -76,7 +76,7 @@ Test(policy_yaml, an_empty_list_of_imports_allows_none)
 Test(policy_yaml, an_unknown_key_is_answered_with_line_and_suggestion)
 {
     expect_refused(RT_STR("timeout: 5s\n\nmemroy: 64M\n"), RT_INVALID,
-                   "line 3: policy: unknown key 'memroy'; did you mean 'memory'?");
+                   "line 3: policy: unknown key 'memroy'; did you mean memory?");
     expect_refused(RT_STR("extends: quick\nextend: quick\n"), RT_INVALID, "line 2");
 }
 

@@ -70,7 +70,7 @@ def test_an_empty_file_is_the_default(run, tmp_path):
 
 
 BAD = {
-    "an unknown key": ("timeuot: 5s", ["timeuot", "did you mean 'timeout'", "line 1"]),
+    "an unknown key": ("timeuot: 5s", ["timeuot", "did you mean timeout", "line 1"]),
     "an unknown key far from all": ("zzzzzzzzzz: 5", ["zzzzzzzzzz", "line 1"]),
     "a bad value": ("memory: 256M\ntimeout: soon", ["timeout", "line 2"]),
     "a value out of range": ("timeout: 1h", ["timeout", "line 1"]),

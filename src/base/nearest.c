@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings_nearest.c - "did you mean …?".
+ * nearest.c - "did you mean …?".
  *
  * The distance counts letters put in, left out, changed or swapped with their neighbour, in either
  * case and with '-' as '_'. A key without its section ("port") is near to the key ("server.port").
  */
-#include "cli/settings_internal.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 
@@ -19,12 +19,12 @@ static bool is_same(char a, char b)
     return plain(a) == plain(b);
 }
 
-/* Both are shorter than CLI_KEY_MAX. Anything from `enough` on may come back as `enough`. */
+/* Both are shorter than RT_NEAREST_MAX. Anything from `enough` on may come back as `enough`. */
 static size_t distance(rt_str a, rt_str b, size_t enough)
 {
     if (RT_MAX(a.len, b.len) - RT_MIN(a.len, b.len) >= enough)
         return enough;
-    size_t rows[3][CLI_KEY_MAX];
+    size_t rows[3][RT_NEAREST_MAX];
     size_t *before = rows[0], *last = rows[1], *now = rows[2];
     for (size_t j = 0; j <= b.len; j++)
         last[j] = before[j] = j;
@@ -44,14 +44,14 @@ static size_t distance(rt_str a, rt_str b, size_t enough)
     return last[b.len];
 }
 
-void cli_nearest_start(cli_nearest *n, rt_str wrong)
+void rt_nearest_start(rt_nearest *n, rt_str wrong)
 {
-    *n = (cli_nearest){ .wrong = wrong, .distance = 2 + wrong.len / 4 };
+    *n = (rt_nearest){ .wrong = wrong, .distance = 2 + wrong.len / 4 };
 }
 
-void cli_nearest_try(cli_nearest *n, rt_str candidate)
+void rt_nearest_try(rt_nearest *n, rt_str candidate)
 {
-    if (n->wrong.len >= CLI_KEY_MAX || candidate.len >= CLI_KEY_MAX || n->wrong.len == 0)
+    if (n->wrong.len >= RT_NEAREST_MAX || candidate.len >= RT_NEAREST_MAX || n->wrong.len == 0)
         return;
     size_t far = distance(n->wrong, candidate, n->distance);
     const char *dot = memrchr(candidate.ptr, '.', candidate.len);
@@ -65,11 +65,11 @@ void cli_nearest_try(cli_nearest *n, rt_str candidate)
     snprintf(n->best, sizeof(n->best), "%.*s", RT_FMT(candidate));
 }
 
-const char *cli_nearest_hint(const cli_nearest *n, const char *otherwise, char out[128])
+const char *rt_nearest_hint(const rt_nearest *n, const char *otherwise, char out[RT_NEAREST_HINT])
 {
     if (n->best[0])
-        snprintf(out, 128, "; did you mean %s?", n->best);
+        snprintf(out, RT_NEAREST_HINT, "; did you mean %s?", n->best);
     else
-        snprintf(out, 128, "%s", otherwise);
+        snprintf(out, RT_NEAREST_HINT, "%s", otherwise);
     return out;
 }
