@@ -97,6 +97,14 @@ $(B)/live-driver: tests/live/driver.c $(B)/libretort.a
 $(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
 
+# What tests/telemetry drives, and the receiver it sends to.
+$(B)/telemetry-driver: tests/telemetry/driver.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+TELEMETRY_RECEIVER := tests/telemetry/node_modules/.package-lock.json
+$(TELEMETRY_RECEIVER): tests/telemetry/package-lock.json
+	@RETORT_NPM_FOLDERS=tests/telemetry setup/install
+
 # -- the two commands --------------------------------------------------------------------------
 
 setup:
@@ -130,14 +138,16 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all $(B)/live-driver
-	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests
+e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER)
+	RETORT=$(abspath $(B))/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
-	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" all build-asan/unit-tests
+	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
+	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER)
 	tests/services/with build-asan/unit-tests --jobs 2
-	RETORT=$(abspath build-asan)/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape
+	RETORT=$(abspath build-asan)/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider \
+	    tests/cli tests/escape tests/telemetry tests/service
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#define SHORT_FORM 3 /* letters with which a word can be begun and still be meant */
+
 static char plain(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c == '-' ? '_' : c;
@@ -59,6 +61,8 @@ void rt_nearest_try(rt_nearest *n, rt_str candidate)
         rt_str leaf = rt_str_slice(candidate, (size_t)(dot + 1 - candidate.ptr), candidate.len);
         far = RT_MIN(far, distance(n->wrong, leaf, n->distance) + 1);
     }
+    if (n->wrong.len >= SHORT_FORM && rt_str_starts(candidate, n->wrong))
+        far = RT_MIN(far, (size_t)1); /* "mem" for "memory" */
     if (far >= n->distance)
         return;
     n->distance = far;

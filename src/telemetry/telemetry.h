@@ -24,7 +24,7 @@
 
 typedef struct rt_telemetry rt_telemetry;
 
-/* Takes one line for the operator; called by config_env, and by the threads that send. */
+/* Takes one line for the operator; called by config_env, and by threads that send, two at most. */
 typedef void (*rt_telemetry_warn_fn)(void *ctx, const char *text);
 
 typedef struct rt_telemetry_config {

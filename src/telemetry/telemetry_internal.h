@@ -56,8 +56,9 @@ typedef enum telemetry_verdict {
     TELEMETRY_LATER,   /* 429, 502, 503, 504, or the connection was lost: try again */
 } telemetry_verdict;
 
-#define TELEMETRY_ANSWER_MAX (64u << 10) /* bytes of an answer that are read; the rest is ignored  \
-                                          */
+#define TELEMETRY_ANSWER_MAX                                                                       \
+    (64u << 10) /* bytes of an answer that are read; the rest is ignored                           \
+                 */
 
 typedef struct telemetry_answer {
     telemetry_verdict verdict;
