@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from conftest import RETORT
+from house import RETORT
 
 
 def keys(server, *args, check=True):

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from conftest import RETORT, start
+from house import RETORT, start
 
 SECONDS = float(os.environ.get("RETORT_LOAD_SECONDS", "8"))
 CLIENTS = 100

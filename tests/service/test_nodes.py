@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from conftest import RETORT
+from house import RETORT
 
 
 @pytest.fixture
