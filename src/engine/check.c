@@ -41,8 +41,7 @@ static bool resolve_policy(passage *p, rt_error *err)
     return rt_policy_within(&p->policy, &e->ceiling, err) || rt_wrap(err, "policy");
 }
 
-/* Over length-prefixed parts, so that no two requests have one text. */
-static void hash_parts(const rt_str *parts, size_t count, char out[RT_SHA256_HEX])
+void engine_hash(const rt_str *parts, size_t count, char out[RT_SHA256_HEX])
 {
     rt_sha256_stream hash RT_CLEANUP(rt_sha256_done) = { 0 };
     uint8_t digest[RT_SHA256_SIZE];
@@ -101,8 +100,7 @@ bool engine_check(passage *p, rt_error *err)
                        r->stdin_data,
                        r->name,
                        r->session_id,
-                       r->caller.organisation_id,
-                       p->engine->runtime_version };
-    hash_parts(parts, RT_COUNT(parts), p->request_hash);
+                       r->caller.organisation_id };
+    engine_hash(parts, RT_COUNT(parts), p->request_hash);
     return true;
 }

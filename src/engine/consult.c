@@ -11,9 +11,30 @@
 
 #include <string.h>
 
-static bool is_cacheable(const passage *p)
+/* Another interpreter may give another answer. Asking for versions waits until all are warm, which
+ * only those pay for who want the cache. */
+static rt_str runtime_version(rt_engine *e)
 {
-    return p->request->cache != RT_CACHE_BYPASS && p->request->session_id.len == 0;
+    rt_language languages[16];
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    pthread_mutex_lock(&e->lock);
+    if (e->runtime_version.len == 0) {
+        size_t count = rt_engine_languages(e, &e->arena, languages, RT_COUNT(languages));
+        rt_buf_addf(&text, "%s " RETORT_VERSION, e->config.runtime->name);
+        for (size_t i = 0; i < count; i++)
+            rt_buf_addf(&text, " %s %.*s", languages[i].name, RT_FMT(languages[i].version));
+        e->runtime_version = rt_arena_str(&e->arena, rt_buf_str(&text));
+    }
+    pthread_mutex_unlock(&e->lock);
+    return e->runtime_version;
+}
+
+static void make_key(passage *p)
+{
+    if (p->request->cache == RT_CACHE_BYPASS || p->request->session_id.len > 0)
+        return;
+    rt_str parts[] = { rt_str_of(p->request_hash), runtime_version(p->engine) };
+    engine_hash(parts, RT_COUNT(parts), p->cache_key);
 }
 
 static const rt_str fresh_end = { ENGINE_FRESH_END, sizeof(ENGINE_FRESH_END) - 1 };
@@ -23,13 +44,14 @@ bool engine_consult(passage *p, rt_error *err)
 {
     (void)err;
     rt_telemetry *t = p->engine->config.telemetry;
-    rt_str kept, key = rt_str_of(p->request_hash);
-    if (!is_cacheable(p)) {
+    rt_str kept;
+    make_key(p);
+    if (!p->cache_key[0]) {
         rt_metric_add(t, RT_METRIC_CACHE, (const char *[]){ "bypass" }, 1);
         return true;
     }
     if (p->request->cache == RT_CACHE_REFRESH || p->is_reserved ||
-        !rt_cache_get(p->engine->config.cache, key, p->arena, &kept)) {
+        !rt_cache_get(p->engine->config.cache, rt_str_of(p->cache_key), p->arena, &kept)) {
         rt_metric_add(t, RT_METRIC_CACHE, (const char *[]){ "miss" }, 1);
         return true;
     }
@@ -52,10 +74,10 @@ bool engine_keep(passage *p, rt_error *err)
     (void)err;
     const rt_outcome *o = &p->outcome;
     rt_str json = p->answer->json;
-    bool is_worth = is_cacheable(p) && o->status == RT_STATUS_SUCCESS && o->artifact_count == 0 &&
+    bool is_worth = p->cache_key[0] && o->status == RT_STATUS_SUCCESS && o->artifact_count == 0 &&
                     p->handles.len == 0 && o->denials_seen == 0;
     if (is_worth && rt_str_ends(json, fresh_end))
-        rt_cache_put(p->engine->config.cache, rt_str_of(p->request_hash),
+        rt_cache_put(p->engine->config.cache, rt_str_of(p->cache_key),
                      rt_str_slice(json, 0, json.len - fresh_end.len), NULL, 0, o->wall_us);
     return true;
 }

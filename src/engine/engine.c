@@ -181,18 +181,6 @@ static bool choose_policies(rt_engine *e, rt_error *err)
     return true;
 }
 
-/* Another interpreter may give another answer. */
-static rt_str describe_runtime(rt_engine *e)
-{
-    rt_language languages[16];
-    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    size_t count = rt_engine_languages(e, &e->arena, languages, RT_COUNT(languages));
-    rt_buf_addf(&text, "%s " RETORT_VERSION, e->config.runtime->name);
-    for (size_t i = 0; i < count; i++)
-        rt_buf_addf(&text, " %s %.*s", languages[i].name, RT_FMT(languages[i].version));
-    return rt_arena_str(&e->arena, rt_buf_str(&text));
-}
-
 bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *err)
 {
     rt_engine *e RT_CLEANUP(rt_engine_closep) = calloc(1, sizeof(*e));
@@ -210,11 +198,11 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
                                                   .max_memory_bytes = l->max_memory_bytes,
                                                   .wait_ms = l->queue_wait_ms });
     e->registry = engine_registry_new();
+    pthread_mutex_init(&e->lock, NULL);
     if (!choose_policies(e, err) ||
         !rt_execution_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
         !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
-    e->runtime_version = describe_runtime(e);
     e->sessions = engine_sessions_new(e);
     *out = RT_TAKE(e);
     return true;
@@ -237,6 +225,7 @@ void rt_engine_close(rt_engine *e)
     engine_sessions_free(e->sessions);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
+    pthread_mutex_destroy(&e->lock);
     rt_arena_done(&e->arena);
     free(e);
 }

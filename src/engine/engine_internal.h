@@ -72,9 +72,10 @@ typedef struct passage {
     running *row;               /* in the table of what is under way */
     rt_job *job;                /* NULL: somebody waits for the answer */
     char code_hash[RT_SHA256_HEX], input_hash[RT_SHA256_HEX], output_hash[RT_SHA256_HEX];
-    char request_hash[RT_SHA256_HEX], cache_key[RT_SHA256_HEX];
-    bool is_reserved; /* there is a row in the store already */
-    bool is_watched;  /* somebody must be able to find it before it has ended */
+    char request_hash[RT_SHA256_HEX]; /* of all that was asked, and by which organisation */
+    char cache_key[RT_SHA256_HEX];    /* of that and of what would answer it; empty: no cache */
+    bool is_reserved;                 /* there is a row in the store already */
+    bool is_watched;                  /* somebody must be able to find it before it has ended */
     bool is_answered; /* by the cache or the record: the rest of the way is not walked */
 
     admission_place place;
@@ -114,6 +115,9 @@ void engine_record_failure(passage *p, const rt_error *why);
 /* What the record knows before the run, and the purpose its answer is sealed for (reserve.c). */
 void engine_fill_row(const passage *p, rt_execution_row *row);
 rt_str engine_answer_purpose(rt_str id, rt_arena *arena);
+
+/* Over parts with their lengths, so that no two lists of parts have one text (check.c). */
+void engine_hash(const rt_str *parts, size_t count, char out[RT_SHA256_HEX]);
 
 /* What a request's owner is called in the record. */
 rt_str engine_user(const rt_request *r);
@@ -160,7 +164,8 @@ void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a d
 struct rt_engine {
     rt_engine_config config;
     rt_policy ceiling, base_policy;
-    rt_str runtime_version; /* part of every cache key */
+    pthread_mutex_t lock;   /* of the next two */
+    rt_str runtime_version; /* part of every cache key; found out when first needed */
     admission *admission;
     registry *registry;
     sessions *sessions;
