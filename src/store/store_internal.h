@@ -78,7 +78,7 @@ typedef struct store_waiter {
 typedef struct store_lane {
     pthread_mutex_t lock;
     store_conn *idle[STORE_CONNECTIONS_MAX];
-    unsigned idle_count, open_count, max;
+    unsigned idle_count, open_count, max, wait_ms;
     store_waiter *waiters; /* who has waited longest first */
 } store_lane;
 
