@@ -249,8 +249,23 @@ bool rt_store_check(rt_store *store, rt_error *err)
     return rt_sql_once(store, RT_TX_READ, "SELECT 1", NULL, 0, NULL, NULL, err);
 }
 
+bool rt_store_purge(rt_store *store, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_rows rows;
+    if (!store->backend->purge)
+        return true;
+    if (!rt_sql_once(store, RT_TX_WRITE, store->backend->purge, NULL, 0, &arena, &rows, err))
+        return rt_wrap(err, "purge the journal");
+    return rt_rows_at(&rows, 0, 0).i64 == 0
+               ? true
+               : rt_fail(err, RT_UNAVAILABLE, "purge the journal: it is being read");
+}
+
 bool store_make_directory(const char *path, rt_error *err)
 {
+    if (path[0] == '\0')
+        return rt_fail(err, RT_INVALID, "the path of a directory is empty");
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     char *part = rt_arena_copy(&arena, rt_str_of(path));
     for (char *at = part + 1;; at++) {

@@ -44,6 +44,9 @@ void rt_store_close(rt_store *store);
 void rt_store_closep(rt_store **store);
 const char *rt_store_kind(const rt_store *store);    /* "sqlite" or "postgresql" */
 bool rt_store_check(rt_store *store, rt_error *err); /* answers a trivial query; for /health */
+/* After an erasure: nothing of it stays in SQLite's journal. (PostgreSQL sees to it by itself, in
+ * its own time: VACUUM.) RT_UNAVAILABLE when readers do not let go of it. */
+bool rt_store_purge(rt_store *store, rt_error *err);
 
 /* -- Migrations -------------------------------------------------------------------------------- */
 

@@ -495,20 +495,40 @@ Test(db, a_database_in_memory_is_one_for_all_threads)
     run_threads(store);
 }
 
-Test(db, erased_text_is_not_in_the_file_of_sqlite)
+static bool is_in_files(const store_fixture *where, rt_str marker)
+{
+    static const char *const names[] = { "retort.db", "retort.db-wal" };
+    bool is_found = false;
+    for (size_t i = 0; i < RT_COUNT(names); i++) {
+        rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+        rt_error err = { 0 };
+        rt_str file;
+        const char *path = rt_arena_printf(&arena, "%s/data/%s", where->directory, names[i]).ptr;
+        cr_assert(rt_read_file(path, 1 << 24, &arena, &file, &err), "%s", err.text);
+        is_found |= rt_str_find(file, marker) >= 0;
+    }
+    return is_found;
+}
+
+Test(db, erased_text_is_in_no_file_of_sqlite_after_a_purge)
 {
     store_fixture where RT_CLEANUP(store_fixture_done) = { 0 };
     store_fixture_open(&where, "sqlite");
-    run(where.store, "INSERT INTO settings (key, value) VALUES ('a', 'MARKER-OF-A-PERSON')");
-    run(where.store, "DELETE FROM settings");
-    rt_store_closep(&where.store); /* the last to close moves everything into the file */
-    char path[128];
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_error err = { 0 };
-    rt_str file;
-    snprintf(path, sizeof(path), "%s/data/retort.db", where.directory);
-    cr_assert(rt_read_file(path, 1 << 24, &arena, &file, &err), "%s", err.text);
-    cr_assert_lt(rt_str_find(file, RT_STR("MARKER-OF-A-PERSON")), 0);
+    run(where.store, "INSERT INTO settings (key, value) VALUES ('a', 'MARKER-OF-A-PERSON')");
+    cr_assert(rt_store_purge(where.store, &err), "%s", err.text);
+    cr_assert(is_in_files(&where, RT_STR("MARKER-OF-A-PERSON")));
+    run(where.store, "UPDATE settings SET value = NULLIF(key, 'b')");
+    cr_assert(rt_store_purge(where.store, &err), "%s", err.text);
+    cr_assert(!is_in_files(&where, RT_STR("MARKER-OF-A-PERSON")));
+}
+
+STORE_TEST(db, can_be_purged)
+{
+    rt_error err = { 0 };
+    run(store, "INSERT INTO settings (key, value) VALUES ('a', 'b')");
+    cr_assert(rt_store_purge(store, &err), "%s", err.text);
+    cr_assert_eq(ask_i64(store, "SELECT COUNT(*) FROM settings"), 1);
 }
 
 /* -- a server that goes away

@@ -359,6 +359,8 @@ static bool exec(store_conn *base, const char *sql, const rt_sql_value *values, 
 const store_backend store_sqlite = {
     .kind = "sqlite",
     .begin = { [RT_TX_READ] = "BEGIN", [RT_TX_WRITE] = "BEGIN IMMEDIATE" },
+    .purge =
+        "PRAGMA wal_checkpoint(TRUNCATE)", /* its first column: whether somebody was in the way */
     .settle = settle,
     .connect = connect_file,
     .close = close_conn,
