@@ -10,10 +10,8 @@
  * gets its row; a row goes before its file. What a crash leaves is a file without a row, and the
  * sweep removes those that are older than ORPHAN_MS (a younger one may be waiting for its row).
  */
-#include "store/artifacts.h"
 #include "store/store_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -26,28 +24,14 @@
 #define SEALED_SIZE (PIECE_SIZE + STORE_SEAL_SIZE)
 #define MAX_BYTES   ((uint64_t)10 << 30)
 #define TTL_MS      ((uint64_t)24 * 3600 * 1000)
-#define ORPHAN_MS   ((uint64_t)10 * 60 * 1000)
-#define BATCH       256 /* rows removed in one statement */
-#define LOOKUPS     32  /* files looked up in one statement; the number of $n in `known` */
-#define ID_MAX      64
-#define PURPOSE_MAX (ID_MAX + 64)
-
-struct rt_shelf {
-    rt_store *store;
-    const rt_vault *vault;
-    int directory; /* a descriptor */
-    char *host;
-    uint64_t max_bytes, ttl_ms;
-    _Atomic uint64_t used_bytes; /* an estimate between sweeps: put adds, remove subtracts */
-    pthread_mutex_t trimming;    /* one at a time makes room */
-};
+#define PURPOSE_MAX (STORE_ARTIFACT_ID_MAX + 64)
 
 /* -- names ---------------------------------------------------------------------------------------
  */
 
 typedef struct file_path {
     char directory[3];
-    char path[3 + ID_MAX]; /* "9f/art_1794713017123_…9f" */
+    char path[3 + STORE_ARTIFACT_ID_MAX]; /* "9f/art_1794713017123_…9f" */
 } file_path;
 
 static bool is_digit_of(char c, bool is_hex)
@@ -59,9 +43,9 @@ static bool is_digit_of(char c, bool is_hex)
 static bool path_of(rt_str id, file_path *out)
 {
     rt_str rest = id, prefix, time, random;
-    if (id.len >= ID_MAX || !rt_str_cut(&rest, '_', &prefix) || !rt_str_cut(&rest, '_', &time) ||
-        !rt_str_cut(&rest, '_', &random) || rest.ptr || !rt_str_eq_c(prefix, "art") ||
-        time.len == 0 || random.len < 2)
+    if (id.len >= STORE_ARTIFACT_ID_MAX || !rt_str_cut(&rest, '_', &prefix) ||
+        !rt_str_cut(&rest, '_', &time) || !rt_str_cut(&rest, '_', &random) || rest.ptr ||
+        !rt_str_eq_c(prefix, "art") || time.len == 0 || random.len < 2)
         return false;
     for (size_t i = 0; i < time.len; i++)
         if (!is_digit_of(time.ptr[i], false))
@@ -88,7 +72,7 @@ static rt_str piece_purpose(const rt_artifact_row *row, uint64_t piece, char out
 /* -- the shelf ------------------------------------------------------------------------------------
  */
 
-static bool measure(rt_shelf *shelf, rt_error *err)
+bool store_shelf_measure(rt_shelf *shelf, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_sql_value host = rt_sql_text(rt_str_of(shelf->host));
@@ -120,7 +104,7 @@ bool rt_shelf_open(const rt_shelf_config *config, rt_shelf **out, rt_error *err)
     shelf->directory = open(config->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (shelf->directory < 0)
         return rt_fail_errno(err, "open %s", config->directory);
-    if (!measure(shelf, err))
+    if (!store_shelf_measure(shelf, err))
         return rt_wrap(err, "the artifacts");
     *out = RT_TAKE(shelf);
     return true;
@@ -279,8 +263,6 @@ static void fill_in(rt_shelf *shelf, rt_artifact_row *row, rt_str data, rt_arena
         row->type = rt_str_of(rt_content_type(row->name, rt_str_slice(data, 0, PIECE_SIZE)));
 }
 
-static bool make_room(rt_shelf *shelf, uint64_t bytes, uint64_t *removed, rt_error *err);
-
 bool rt_artifact_put(rt_shelf *shelf, rt_artifact_row *row, rt_str data, rt_arena *arena,
                      rt_error *err)
 {
@@ -294,7 +276,7 @@ bool rt_artifact_put(rt_shelf *shelf, rt_artifact_row *row, rt_str data, rt_aren
         return rt_fail(err, RT_INTERNAL, "an artifact's id");
     uint64_t removed = 0;
     if (atomic_load(&shelf->used_bytes) + data.len > shelf->max_bytes &&
-        !make_room(shelf, data.len, &removed, err))
+        !store_shelf_make_room(shelf, data.len, &removed, err))
         return rt_wrap(err, "make room for an artifact");
     if (!write_file(shelf, &own, data, &file, err))
         return rt_wrap(err, "keep an artifact");
@@ -393,8 +375,7 @@ static void subtract_used(rt_shelf *shelf, uint64_t bytes)
         ;
 }
 
-/* Rows of (id, size, host) that were deleted: now their files, where they are ours. */
-static void drop_all(rt_shelf *shelf, const rt_rows *gone)
+void store_shelf_drop_all(rt_shelf *shelf, const rt_rows *gone)
 {
     for (size_t i = 0; i < gone->count; i++) {
         if (!rt_str_eq_c(rt_rows_at(gone, i, 2).text, shelf->host))
@@ -414,178 +395,6 @@ bool rt_artifact_remove(rt_shelf *shelf, rt_str organisation_id, rt_str id, rt_e
                      "RETURNING id, size, host",
                      key, RT_COUNT(key), &arena, &gone, err))
         return rt_wrap(err, "remove an artifact");
-    drop_all(shelf, &gone);
+    store_shelf_drop_all(shelf, &gone);
     return gone.count > 0 ? true : rt_fail(err, RT_NOT_FOUND, "there is no such artifact");
-}
-
-/* -- the sweep ------------------------------------------------------------------------------------
- */
-
-/* Rows of every node: one that is gone for good leaves its rows to the others. */
-static bool sweep_expired(rt_shelf *shelf, uint64_t now_ms, uint64_t *removed, rt_error *err)
-{
-    rt_sql_value values[] = { rt_sql_i64((int64_t)now_ms), rt_sql_i64(BATCH) };
-    for (;;) {
-        rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-        rt_rows gone;
-        if (!rt_sql_once(shelf->store, RT_TX_WRITE,
-                         "DELETE FROM artifacts WHERE id IN (SELECT id FROM artifacts WHERE "
-                         "expires_ms <= $1 ORDER BY expires_ms LIMIT $2) RETURNING id, size, host",
-                         values, RT_COUNT(values), &arena, &gone, err))
-            return false;
-        drop_all(shelf, &gone);
-        *removed += gone.count;
-        if (gone.count < BATCH)
-            return true;
-    }
-}
-
-/* Of the oldest ones, just so many that `excess` bytes become free. */
-static bool remove_oldest(rt_shelf *shelf, uint64_t excess, uint64_t *freed, uint64_t *removed,
-                          rt_error *err)
-{
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    rt_sql_value values[] = { rt_sql_text(rt_str_of(shelf->host)), rt_sql_i64(BATCH) };
-    rt_rows oldest;
-    if (!rt_sql_once(shelf->store, RT_TX_READ,
-                     "SELECT id, organisation_id, size FROM artifacts WHERE host = $1 "
-                     "ORDER BY created_ms, id LIMIT $2",
-                     values, RT_COUNT(values), &arena, &oldest, err))
-        return false;
-    *freed = 0;
-    for (size_t i = 0; i < oldest.count && *freed < excess; i++) {
-        rt_error gone = { 0 };
-        if (!rt_artifact_remove(shelf, rt_rows_at(&oldest, i, 1).text,
-                                rt_rows_at(&oldest, i, 0).text, &gone) &&
-            gone.code != RT_NOT_FOUND) {
-            if (err)
-                *err = gone;
-            return false;
-        }
-        *freed += (uint64_t)rt_rows_at(&oldest, i, 2).i64;
-        *removed += gone.code == RT_OK;
-    }
-    return true;
-}
-
-static bool trim(rt_shelf *shelf, uint64_t bytes, uint64_t *removed, rt_error *err)
-{
-    if (!measure(shelf, err))
-        return false;
-    uint64_t used = atomic_load(&shelf->used_bytes), room = shelf->max_bytes - bytes;
-    uint64_t excess = used > room ? used - room : 0;
-    while (excess > 0) {
-        uint64_t freed;
-        if (!remove_oldest(shelf, excess, &freed, removed, err))
-            return false;
-        if (freed == 0)
-            return true; /* nothing is left to remove */
-        excess -= RT_MIN(freed, excess);
-    }
-    return true;
-}
-
-static bool make_room(rt_shelf *shelf, uint64_t bytes, uint64_t *removed, rt_error *err)
-{
-    pthread_mutex_lock(&shelf->trimming);
-    bool done = trim(shelf, bytes, removed, err);
-    pthread_mutex_unlock(&shelf->trimming);
-    return done;
-}
-
-typedef struct orphans {
-    rt_shelf *shelf;
-    uint64_t now_ms;
-    uint64_t *removed;
-    int directory;
-    char names[LOOKUPS][ID_MAX]; /* of old files; not looked up yet */
-    size_t count;
-} orphans;
-
-static bool is_known(const rt_rows *known, const char *name)
-{
-    for (size_t i = 0; i < known->count; i++)
-        if (rt_str_eq_c(rt_rows_at(known, i, 0).text, name))
-            return true;
-    return false;
-}
-
-static bool flush_orphans(orphans *todo, rt_error *err)
-{
-    static const char known_sql[] =
-        "SELECT id FROM artifacts WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-        "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, "
-        "$31, $32)";
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    rt_sql_value names[LOOKUPS] = { 0 };
-    rt_rows known;
-    for (size_t i = 0; i < todo->count; i++)
-        names[i] = rt_sql_text(rt_str_of(todo->names[i]));
-    if (todo->count > 0 && !rt_sql_once(todo->shelf->store, RT_TX_READ, known_sql, names, LOOKUPS,
-                                        &arena, &known, err))
-        return false;
-    for (size_t i = 0; i < todo->count; i++)
-        if (!is_known(&known, todo->names[i]) && unlinkat(todo->directory, todo->names[i], 0) == 0)
-            ++*todo->removed;
-    todo->count = 0;
-    return true;
-}
-
-static bool is_old_file(const orphans *todo, const char *name)
-{
-    struct stat st;
-    if (fstatat(todo->directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    uint64_t changed_ms =
-        (uint64_t)st.st_mtim.tv_sec * 1000 + (uint64_t)st.st_mtim.tv_nsec / 1000000;
-    return changed_ms + ORPHAN_MS < todo->now_ms;
-}
-
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        closedir(*directory);
-}
-
-static bool sweep_directory(rt_shelf *shelf, const char *name, uint64_t now_ms, uint64_t *removed,
-                            rt_error *err)
-{
-    int fd = openat(shelf->directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno == ENOENT ? true : rt_fail_errno(err, "open %s", name);
-    DIR *directory RT_CLEANUP(close_directory) = fdopendir(fd);
-    if (!directory)
-        rt_out_of_memory(0);
-    orphans todo = { .shelf = shelf, .now_ms = now_ms, .removed = removed, .directory = fd };
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        size_t len = strlen(entry->d_name);
-        if (len >= ID_MAX || !is_old_file(&todo, entry->d_name))
-            continue;
-        memcpy(todo.names[todo.count++], entry->d_name, len + 1);
-        if (todo.count == LOOKUPS && !flush_orphans(&todo, err))
-            return false;
-    }
-    return flush_orphans(&todo, err);
-}
-
-static bool sweep_unknown(rt_shelf *shelf, uint64_t now_ms, uint64_t *removed, rt_error *err)
-{
-    for (unsigned i = 0; i < 256; i++) {
-        uint8_t byte = (uint8_t)i;
-        char name[3];
-        rt_hex(name, &byte, 1);
-        if (!sweep_directory(shelf, name, now_ms, removed, err))
-            return false;
-    }
-    return true;
-}
-
-bool rt_shelf_sweep(rt_shelf *shelf, uint64_t now_ms, uint64_t *removed, rt_error *err)
-{
-    uint64_t count = 0;
-    bool done = sweep_expired(shelf, now_ms, &count, err) && make_room(shelf, 0, &count, err) &&
-                sweep_unknown(shelf, now_ms, &count, err);
-    if (removed)
-        *removed = count;
-    return done ? true : rt_wrap(err, "sweep the artifacts");
 }

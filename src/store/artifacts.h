@@ -31,7 +31,7 @@ void rt_shelf_closep(rt_shelf **shelf);
 typedef struct rt_artifact_row {
     rt_str id; /* art_<ms>_<hex>: the handle */
     rt_str organisation_id, user_id, execution_id, session_id;
-    rt_str kind; /* file, stdout, stderr, result */
+    rt_str kind;       /* file, stdout, stderr, result */
     rt_str name, type; /* "report.csv", "text/csv" */
     uint64_t size;
     rt_str sha256, host;

@@ -42,12 +42,11 @@ static bool must_wait(const store_lane *lane)
     return lane->idle_count == 0 && lane->open_count >= lane->max;
 }
 
-static struct timespec wait_deadline(void)
+static struct timespec deadline_after(uint64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RT_STORE_WAIT_MS / 1000;
-    return until;
+    uint64_t ns = rt_now_ns() + ms * 1000000;
+    return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+                              .tv_nsec = (long)(ns % 1000000000) };
 }
 
 /* With the lane locked. True: *handed is a connection, or NULL when one may be taken or made now.
@@ -66,7 +65,7 @@ static bool wait_in_line(store_lane *lane, store_conn **handed)
         end = &(*end)->next;
     *end = &self;
 
-    struct timespec until = wait_deadline();
+    struct timespec until = deadline_after(lane->wait_ms);
     int rc = 0;
     while (!self.conn && must_wait(lane) && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&self.called, &lane->lock, &until);
@@ -95,8 +94,8 @@ static bool lane_take(store_lane *lane, store_conn **out, rt_error *err)
     }
     pthread_mutex_unlock(&lane->lock);
     if (!is_there)
-        return rt_fail(err, RT_UNAVAILABLE, "no connection to the database was free within %d s",
-                       RT_STORE_WAIT_MS / 1000);
+        return rt_fail(err, RT_UNAVAILABLE, "no connection to the database was free within %u ms",
+                       lane->wait_ms);
     *out = conn;
     return true;
 }
@@ -213,6 +212,8 @@ bool rt_store_open(const rt_store_config *config, rt_store **out, rt_error *err)
                        config->connections, STORE_CONNECTIONS_MAX);
     rt_store *store RT_CLEANUP(rt_store_closep) = store_new(backend);
     store->is_sync_full = config->is_sync_full;
+    for (size_t i = 0; i < RT_COUNT(store->lanes); i++)
+        store->lanes[i].wait_ms = config->wait_ms ? config->wait_ms : RT_STORE_WAIT_MS;
     if (!backend->settle(store, config, err) || !rt_store_check(store, err))
         return rt_wrap(err, "open the %s database", backend->kind);
     *out = RT_TAKE(store);
@@ -248,8 +249,23 @@ bool rt_store_check(rt_store *store, rt_error *err)
     return rt_sql_once(store, RT_TX_READ, "SELECT 1", NULL, 0, NULL, NULL, err);
 }
 
+bool rt_store_purge(rt_store *store, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_rows rows;
+    if (!store->backend->purge)
+        return true;
+    if (!rt_sql_once(store, RT_TX_WRITE, store->backend->purge, NULL, 0, &arena, &rows, err))
+        return rt_wrap(err, "purge the journal");
+    return rt_rows_at(&rows, 0, 0).i64 == 0
+               ? true
+               : rt_fail(err, RT_UNAVAILABLE, "purge the journal: it is being read");
+}
+
 bool store_make_directory(const char *path, rt_error *err)
 {
+    if (path[0] == '\0')
+        return rt_fail(err, RT_INVALID, "the path of a directory is empty");
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     char *part = rt_arena_copy(&arena, rt_str_of(path));
     for (char *at = part + 1;; at++) {

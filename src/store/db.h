@@ -30,18 +30,23 @@
 typedef struct rt_store rt_store;
 
 #define RT_STORE_CONNECTIONS_DEFAULT 8
+#define RT_STORE_WAIT_MS             10000
 
 typedef struct rt_store_config {
     rt_str url; /* "sqlite:///absolute/path", "sqlite::memory:" (tests), "postgresql://…" */
     unsigned connections; /* PostgreSQL: at most so many; SQLite: so many readers; 0: default */
+    unsigned wait_ms;     /* for a connection that others hold; 0: RT_STORE_WAIT_MS */
     bool is_sync_full;    /* SQLite: survive a loss of power too, at the price of an fsync a run */
 } rt_store_config;
 
 bool rt_store_open(const rt_store_config *config, rt_store **out, rt_error *err);
 void rt_store_close(rt_store *store);
 void rt_store_closep(rt_store **store);
-const char *rt_store_kind(const rt_store *store); /* "sqlite" or "postgresql" */
+const char *rt_store_kind(const rt_store *store);    /* "sqlite" or "postgresql" */
 bool rt_store_check(rt_store *store, rt_error *err); /* answers a trivial query; for /health */
+/* After an erasure: nothing of it stays in SQLite's journal. (PostgreSQL sees to it by itself, in
+ * its own time: VACUUM.) RT_UNAVAILABLE when readers do not let go of it. */
+bool rt_store_purge(rt_store *store, rt_error *err);
 
 /* -- Migrations -------------------------------------------------------------------------------- */
 
@@ -119,16 +124,14 @@ static inline rt_sql_value rt_rows_at(const rt_rows *rows, size_t row, size_t co
 typedef enum rt_tx_kind { RT_TX_READ, RT_TX_WRITE } rt_tx_kind;
 typedef struct rt_tx rt_tx;
 
-/* A thread has one transaction at a time: a second one may wait for the first for ever, that is for
- * RT_STORE_WAIT_MS, and is then RT_UNAVAILABLE. */
-#define RT_STORE_WAIT_MS 10000
-
+/* A thread has one transaction at a time: a second one may wait for the first as long as a
+ * connection is waited for, and is then RT_UNAVAILABLE. */
 bool rt_tx_begin(rt_store *store, rt_tx_kind kind, rt_tx **out, rt_error *err);
 bool rt_tx_commit(rt_tx **tx, rt_error *err); /* *tx becomes NULL either way */
 void rt_tx_rollbackp(rt_tx **tx);             /* nothing, when *tx is NULL */
 
-/* A broken UNIQUE or FOREIGN KEY is RT_CONFLICT, a broken CHECK or NOT NULL is RT_INVALID. `out` may
- * be NULL, and then `arena` too. More than RT_STORE_ROWS_MAX rows are RT_LIMIT. */
+/* A broken UNIQUE or FOREIGN KEY is RT_CONFLICT, a broken CHECK or NOT NULL is RT_INVALID. `out`
+ * may be NULL, and then `arena` too. More than RT_STORE_ROWS_MAX rows are RT_LIMIT. */
 #define RT_STORE_ROWS_MAX 1000000
 
 bool rt_sql(rt_tx *tx, const char *sql, const rt_sql_value *values, size_t count, rt_arena *arena,

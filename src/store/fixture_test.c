@@ -42,7 +42,7 @@ static void make_schema(store_fixture *where)
              strchr(server_url(), '?') ? '&' : '?', where->schema);
 }
 
-void store_fixture_open(store_fixture *where, const char *kind)
+void store_fixture_place(store_fixture *where, const char *kind)
 {
     bool is_sqlite = strcmp(kind, "sqlite") == 0;
     if (!is_sqlite && !server_url())
@@ -53,9 +53,22 @@ void store_fixture_open(store_fixture *where, const char *kind)
         snprintf(where->url, sizeof(where->url), "sqlite://%s/data/retort.db", where->directory);
     else
         make_schema(where);
+}
+
+rt_store *store_fixture_reopen(const store_fixture *where)
+{
     rt_error err = { 0 };
     rt_store_config config = { .url = rt_str_of(where->url) };
-    cr_assert(rt_store_open(&config, &where->store, &err), "%s", err.text);
+    rt_store *store = NULL;
+    cr_assert(rt_store_open(&config, &store, &err), "%s", err.text);
+    return store;
+}
+
+void store_fixture_open(store_fixture *where, const char *kind)
+{
+    rt_error err = { 0 };
+    store_fixture_place(where, kind);
+    where->store = store_fixture_reopen(where);
     cr_assert(rt_store_migrate(where->store, NULL, NULL, &err), "%s", err.text);
 }
 

@@ -25,8 +25,10 @@ typedef struct store_fixture {
     rt_store *store;
 } store_fixture;
 
-/* `kind` is "sqlite" or "postgresql". Fails or skips the test by itself. */
+/* `kind` is "sqlite" or "postgresql". These fail or skip the test by themselves. */
 void store_fixture_open(store_fixture *where, const char *kind);
+void store_fixture_place(store_fixture *where, const char *kind); /* empty, and not open */
+rt_store *store_fixture_reopen(const store_fixture *where);       /* another store on the same */
 void store_fixture_done(store_fixture *where);
 
 #define STORE_TEST_ON(suite, name, kind)                                                           \

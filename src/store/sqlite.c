@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define MEMORY         ":memory:"
-#define PROGRESS_STEPS 20000 /* of SQLite's machine between two looks at the clock */
+#define MEMORY           ":memory:"
+#define PROGRESS_STEPS   20000 /* of SQLite's machine between two looks at the clock */
+#define JOURNAL_RETRY_MS 5
 
 typedef struct sqlite_conn {
     store_conn base;
@@ -134,6 +135,19 @@ static bool script(store_conn *base, const char *text, rt_error *err)
     return sqlite3_exec(conn->db, text, NULL, NULL, NULL) == SQLITE_OK ? true : fail_db(conn, err);
 }
 
+/* Of several programs that turn a new file to WAL at once, SQLite sends all but one away at once,
+ * without asking the busy handler: they would wait for each other. */
+static bool set_journal(sqlite_conn *conn, rt_error *err)
+{
+    uint64_t end_ns = rt_now_ns() + STORE_LOCK_WAIT_MS * UINT64_C(1000000);
+    while (!script(&conn->base, "PRAGMA journal_mode = WAL", err)) {
+        if (code_of(sqlite3_extended_errcode(conn->db)) != RT_UNAVAILABLE || rt_now_ns() > end_ns)
+            return false;
+        sqlite3_sleep(JOURNAL_RETRY_MS);
+    }
+    return script(&conn->base, "PRAGMA journal_size_limit = 67108864", err);
+}
+
 static bool configure(const rt_store *store, rt_tx_kind kind, sqlite_conn *conn, rt_error *err)
 {
     sqlite3_extended_result_codes(conn->db, 1);
@@ -144,9 +158,8 @@ static bool configure(const rt_store *store, rt_tx_kind kind, sqlite_conn *conn,
     static const char common[] = "PRAGMA foreign_keys = ON; PRAGMA case_sensitive_like = ON;"
                                  "PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
                                  "PRAGMA cell_size_check = ON;";
-    static const char journal[] = "PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 67108864";
     bool is_memory = strcmp(store->location, MEMORY) == 0;
-    return script(&conn->base, common, err) && script(&conn->base, journal, err) &&
+    return script(&conn->base, common, err) && set_journal(conn, err) &&
            script(&conn->base,
                   store->is_sync_full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
                   err) &&
@@ -359,6 +372,8 @@ static bool exec(store_conn *base, const char *sql, const rt_sql_value *values, 
 const store_backend store_sqlite = {
     .kind = "sqlite",
     .begin = { [RT_TX_READ] = "BEGIN", [RT_TX_WRITE] = "BEGIN IMMEDIATE" },
+    .purge =
+        "PRAGMA wal_checkpoint(TRUNCATE)", /* its first column: whether somebody was in the way */
     .settle = settle,
     .connect = connect_file,
     .close = close_conn,

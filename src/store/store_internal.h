@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include "store/artifacts.h"
 #include "store/db.h"
 #include "store/vault.h"
 
@@ -52,6 +53,7 @@ typedef struct store_conn {
 typedef struct store_backend {
     const char *kind;
     const char *begin[2];       /* the statement, by rt_tx_kind */
+    const char *purge;          /* a statement for rt_store_purge(); may be NULL */
     const char *migration_lock; /* a script; holds until the transaction ends; may be NULL */
     /* Understands the URL, and sets store->location and the lanes. */
     bool (*settle)(rt_store *store, const rt_store_config *config, rt_error *err);
@@ -78,7 +80,7 @@ typedef struct store_waiter {
 typedef struct store_lane {
     pthread_mutex_t lock;
     store_conn *idle[STORE_CONNECTIONS_MAX];
-    unsigned idle_count, open_count, max;
+    unsigned idle_count, open_count, max, wait_ms;
     store_waiter *waiters; /* who has waited longest first */
 } store_lane;
 
@@ -107,6 +109,26 @@ bool store_script(rt_tx *tx, const char *text, rt_error *err);
 /* `sealed` has room for plain.len + STORE_SEAL_SIZE bytes, `plain` for STORE_SEAL_SIZE fewer. */
 void store_seal(const rt_vault *vault, rt_str purpose, rt_str plain, char *sealed);
 bool store_unseal(const rt_vault *vault, rt_str purpose, rt_str sealed, char *plain, rt_error *err);
+
+/* -- artifacts.c and sweep.c
+ * ----------------------------------------------------------------------- */
+
+#define STORE_ARTIFACT_ID_MAX 64
+
+struct rt_shelf {
+    rt_store *store;
+    const rt_vault *vault;
+    int directory; /* a descriptor */
+    char *host;
+    uint64_t max_bytes, ttl_ms;
+    _Atomic uint64_t used_bytes; /* an estimate between sweeps: put adds, remove subtracts */
+    pthread_mutex_t trimming;    /* one at a time makes room */
+};
+
+bool store_shelf_measure(rt_shelf *shelf, rt_error *err); /* sets used_bytes */
+/* Rows of (id, size, host) that were deleted: now their files, where they are ours. */
+void store_shelf_drop_all(rt_shelf *shelf, const rt_rows *gone);
+bool store_shelf_make_room(rt_shelf *shelf, uint64_t bytes, uint64_t *removed, rt_error *err);
 
 /* -- files ------------------------------------------------------------------------------------- */
 

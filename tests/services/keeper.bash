@@ -46,14 +46,17 @@ wait_until_ready() {
     local end=$((SECONDS + START_SECONDS))
     until is_ready; do
         is_running "$server_pid" || { echo "the server has ended" >&2; return 1; }
-        [ $SECONDS -lt $end ] || { echo "the server is not ready after $START_SECONDS s" >&2; return 1; }
+        [ $SECONDS -lt $end ] || { echo "not ready after $START_SECONDS s" >&2; return 1; }
         sleep 0.05
     done
 }
 
 end_server() {
     trap - TERM INT HUP EXIT
-    [ -z "${server_pid:-}" ] || { kill -s "$stop_signal" "$server_pid" 2>/dev/null; wait "$server_pid"; } || true
+    if [ -n "${server_pid:-}" ]; then
+        kill -s "$stop_signal" "$server_pid" 2>/dev/null || true
+        wait "$server_pid" || true
+    fi
     [ "${1:-}" = keep-log ] || clear_away
 }
 

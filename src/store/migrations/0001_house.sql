@@ -10,7 +10,7 @@
 CREATE TABLE IF NOT EXISTS organisations (
     id         TEXT PRIMARY KEY,
     name       TEXT NOT NULL UNIQUE,
-    salt       BYTEA,                       -- for tombstones of erased users; made when first needed
+    salt       BYTEA,                -- for tombstones of erased users; made when first needed
     created_ms BIGINT NOT NULL
 );
 
