@@ -27,7 +27,8 @@ typedef enum rt_code {
     RT_CONFLICT,    /* 409: not in this state, or it exists already */
     RT_LIMIT,       /* 413: too big, too many, too deep */
     RT_TIMEOUT,     /* 504 */
-    RT_UNSUPPORTED, /* 501: we do not do that */
+    RT_UNSUPPORTED, /* 422: it makes sense, and we do not do that */
+    RT_TOO_MANY,    /* 429: as many as there may be; fewer, or later */
     RT_UNAVAILABLE, /* 503: not now */
     RT_CANCELLED,   /* 499: the caller went away or asked us to stop */
     RT_SYSTEM,      /* 500: the kernel refused, see sys_errno */

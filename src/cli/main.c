@@ -39,6 +39,7 @@ int cli_complain(const rt_error *err)
     switch (err->code) {
     case RT_INVALID:
     case RT_UNSUPPORTED:
+    case RT_TOO_MANY:
     case RT_NOT_FOUND:
     case RT_LIMIT:
     case RT_DENIED:

@@ -215,33 +215,13 @@ bool engine_admission_enter(admission *a, rt_str group_name, uint64_t memory_byt
         pthread_cond_destroy(&w.changed);
     }
     if (ok)
-        *out = (admission_place){ a, memory_bytes, group, true, true };
+        *out = (admission_place){ a, memory_bytes, group, true };
     else {
         a->rejected++;
         drop_group_if_idle(a, group);
     }
     pthread_mutex_unlock(&a->lock);
     *waited_us = (rt_now_ns() - began) / 1000;
-    return ok;
-}
-
-bool engine_admission_reserve(admission *a, uint64_t memory_bytes, admission_place *out,
-                              rt_error *err)
-{
-    pthread_mutex_lock(&a->lock);
-    bool ok = !a->is_stopped && memory_bytes <= a->limits.max_memory_bytes - a->memory_bytes;
-    if (ok) {
-        a->memory_bytes += memory_bytes;
-        *out = (admission_place){ a, memory_bytes, NULL, true, false };
-    } else {
-        rt_fail(err, RT_UNAVAILABLE,
-                "TOTAL_MEMORY: %llu of %llu MB are granted to runs and sessions; end a session, or "
-                "ask for less memory",
-                (unsigned long long)(a->memory_bytes >> 20),
-                (unsigned long long)(a->limits.max_memory_bytes >> 20));
-        a->rejected++;
-    }
-    pthread_mutex_unlock(&a->lock);
     return ok;
 }
 
@@ -252,11 +232,9 @@ void engine_admission_leave(admission_place *place)
         return;
     pthread_mutex_lock(&a->lock);
     a->memory_bytes -= place->memory_bytes;
-    if (place->is_slot) {
-        a->running--;
-        place->group->running--;
-        drop_group_if_idle(a, place->group);
-    }
+    a->running--;
+    place->group->running--;
+    drop_group_if_idle(a, place->group);
     admit_waiters(a);
     pthread_mutex_unlock(&a->lock);
     *place = (admission_place){ 0 };

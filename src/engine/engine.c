@@ -56,7 +56,6 @@ bool engine_admit(passage *p, rt_error *err)
     const rt_request *r = p->request;
     rt_engine *e = p->engine;
     rt_str group = r->caller.key_id.len ? r->caller.key_id : r->caller.organisation_id;
-    uint64_t memory = r->session_id.len ? 0 : p->policy.memory_bytes; /* a session has its own */
     if (!p->canceller) {
         rt_canceller_init(&p->own_canceller);
         p->canceller = &p->own_canceller;
@@ -64,8 +63,8 @@ bool engine_admit(passage *p, rt_error *err)
     p->row = engine_registry_add(e->registry, p);
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
-    if (!engine_admission_enter(e->admission, group, memory, p->canceller, &p->place,
-                                &p->queue_wait_us, err)) {
+    if (!engine_admission_enter(e->admission, group, p->policy.memory_bytes, p->canceller,
+                                &p->place, &p->queue_wait_us, err)) {
         rt_metric_add(e->config.telemetry, RT_METRIC_REJECTED,
                       (const char *[]){ rt_code_name(err->code) }, 1);
         return false;

@@ -27,7 +27,7 @@ typedef struct admission_place {
     admission *from;
     uint64_t memory_bytes;
     struct admission_group *group;
-    bool is_held, is_slot;
+    bool is_held;
 } admission_place;
 
 admission *engine_admission_new(const admission_limits *limits);
@@ -40,9 +40,6 @@ void engine_admission_free(admission *a);
 bool engine_admission_enter(admission *a, rt_str group, uint64_t memory_bytes,
                             rt_canceller *canceller, admission_place *out, uint64_t *waited_us,
                             rt_error *err);
-/* Memory without a slot and without waiting, for a session. */
-bool engine_admission_reserve(admission *a, uint64_t memory_bytes, admission_place *out,
-                              rt_error *err);
 void engine_admission_leave(admission_place *place);
 void engine_admission_nudge(admission *a); /* somebody was cancelled: let the waiting ones look */
 void engine_admission_stop(admission *a);  /* from now on nobody is let in */

@@ -23,7 +23,6 @@ typedef struct session {
     rt_session_row row;
     rt_live *live;
     rt_policy policy;
-    admission_place place;
     unsigned holders;
     bool is_ended, is_changed;
 } session;
@@ -48,7 +47,6 @@ static void save(const sessions *all, session *s)
 static void free_session(session *s)
 {
     rt_live_close(s->live);
-    engine_admission_leave(&s->place);
     rt_arena_done(&s->arena);
     free(s);
 }
@@ -223,7 +221,7 @@ static bool check_room(sessions *all, rt_error *err)
     if (atomic_load(&e->is_stopping))
         return rt_fail(err, RT_UNAVAILABLE, "the server is stopping; try another node or later");
     if (count >= e->config.limits.max_sessions)
-        return rt_fail(err, RT_UNAVAILABLE,
+        return rt_fail(err, RT_TOO_MANY,
                        "there are %u sessions, as many as this server keeps (sessions.max); end "
                        "one first",
                        count);
@@ -312,7 +310,6 @@ bool rt_session_create(rt_engine *e, const rt_session_request *r, rt_arena *aren
     rt_live_spec spec = { .language = s->row.language, .policy = &s->policy };
     if ((!rt_json_is_absent(r->policy) && !rt_policy_read(r->policy, &s->arena, &s->policy, err)) ||
         !rt_policy_within(&s->policy, &e->ceiling, err) ||
-        !engine_admission_reserve(e->admission, s->policy.memory_bytes, &s->place, err) ||
         !rt_live_open(e->config.runtime, &spec, &s->live, err)) {
         free_session(s);
         return rt_wrap(err, "open a session");
@@ -352,8 +349,7 @@ bool rt_session_branch(rt_engine *e, const rt_caller *caller, rt_str id, rt_str 
     s->row.policy = rt_arena_str(&s->arena, from->row.policy);
     s->policy = from->policy;
     copy_lists(&s->policy, &s->arena);
-    if (!engine_admission_reserve(e->admission, from->policy.memory_bytes, &s->place, err) ||
-        !rt_live_branch(source.live, &s->live, err)) {
+    if (!rt_live_branch(source.live, &s->live, err)) {
         free_session(s);
         return rt_wrap(err, "branch %.*s", RT_FMT(id));
     }
