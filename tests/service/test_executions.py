@@ -77,7 +77,7 @@ def test_the_record_has_hashes_and_no_data(server):
                         input={"secret": "marker-of-the-input"})
     record = server.get(f"/v1/executions/{answer['id']}").json
     assert record["status"] == "SUCCESS" and record["language"] == "python"
-    assert record["code_hash"] == answer["hashes"]["code"]
+    assert record["hashes"]["code"] == answer["hashes"]["code"]
     listed = server.get("/v1/executions?limit=5").json["items"]
     assert answer["id"] in [row["id"] for row in listed]
     import pathlib
