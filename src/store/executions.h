@@ -51,7 +51,7 @@ typedef struct rt_execution_row {
 } rt_execution_row;
 
 /* Reserves the id (and the idempotency key) before the run, as QUEUED. RT_CONFLICT when the key is
- * taken: *taken then is the row that has it. */
+ * taken: *taken then is the row that has it (when the id is taken, *taken is not written). */
 bool rt_execution_reserve(rt_store *store, const rt_execution_row *row, rt_arena *arena,
                           rt_execution_row *taken, rt_error *err);
 bool rt_execution_started(rt_store *store, rt_str id, uint64_t started_ms, rt_error *err);
@@ -72,11 +72,13 @@ typedef struct rt_execution_filter {
     unsigned limit;                        /* 1 to 500; 0: 50 */
 } rt_execution_filter;
 
-/* Newest first; `next` is empty on the last page. A cursor that is not ours is RT_INVALID. */
+/* Newest first, without what may be large (kept_input, kept_output, kept_code, answer); `next` is
+ * empty on the last page. A cursor that is not ours is RT_INVALID. */
 bool rt_execution_list(rt_store *store, const rt_execution_filter *filter, rt_arena *arena,
                        rt_execution_row **rows, size_t *count, rt_str *next, rt_error *err);
 
-/* After a restart: what this host had QUEUED or RUNNING is FAILED, with a message that says so. */
+/* After a restart: what this host had QUEUED or RUNNING is FAILED, with a message that says so. It
+ * is recorded like any other end. */
 bool rt_execution_recover(rt_store *store, rt_str host, uint64_t now_ms, uint64_t *count,
                           rt_error *err);
 
@@ -87,8 +89,11 @@ typedef struct rt_execution_group {
     double average_ms;
 } rt_execution_group;
 
+/* Of runs that have ended. A percentile is at floor(n * p) of the sorted durations above 0. */
 typedef struct rt_execution_stats {
-    uint64_t total, succeeded, failed, timed_out, with_denials, denials;
+    uint64_t total, succeeded;
+    uint64_t failed; /* every end but SUCCESS */
+    uint64_t timed_out, with_denials, denials;
     uint64_t validations, validation_failures;
     uint64_t pii_runs, code_agent_runs, cached;
     double average_ms, median_ms, p95_ms, p99_ms, average_memory_bytes;
@@ -101,7 +106,8 @@ typedef struct rt_execution_stats {
 bool rt_execution_stats_get(rt_store *store, rt_str organisation_id, uint64_t since_ms,
                             rt_arena *arena, rt_execution_stats *out, rt_error *err);
 
-/* One link of the chain: the eleven fields of a provenance record, the hashes, the attestation. */
+/* One link of the chain: the fields of a provenance record, the hashes, the attestation. The actor
+ * is the execution's user, or its key when there is no user. */
 typedef struct rt_provenance {
     rt_str execution_id, organisation_id;
     int64_t sequence; /* from 1, without gaps, per organisation */
@@ -113,15 +119,18 @@ typedef struct rt_provenance {
     bool success;
     rt_str error_message;
     rt_str previous_hash, hash;
+    rt_str actor_salt, actor_commitment, error_salt, error_commitment; /* see audit.h */
     bool is_erased; /* its personal fields were erased; the commitments to them remain */
+    uint64_t removed_ms; /* when erasure or retention took the execution's row; 0: it is there */
 } rt_provenance;
 
 bool rt_provenance_get(rt_store *store, rt_str organisation_id, rt_str execution_id,
                        rt_arena *arena, rt_provenance *out, rt_error *err);
-/* Filters may be empty; newest first. */
+/* Filters may be empty; newest first; at most 500, 0: 50. */
 bool rt_provenance_list(rt_store *store, rt_str organisation_id, rt_str actor_id, rt_str skill_name,
                         unsigned limit, rt_arena *arena, rt_provenance **rows, size_t *count,
                         rt_error *err);
+/* The object that audit.h tells how to verify. */
 void rt_provenance_write(const rt_provenance *p, rt_json_writer *w);
 
 #endif

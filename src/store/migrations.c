@@ -31,7 +31,7 @@ static const struct step {
 static const struct {
     rt_str phrase, for_sqlite;
 } dialect[] = {
-    { { "BIGSERIAL PRIMARY KEY", 21 }, { "INTEGER PRIMARY KEY AUTOINCREMENT", 33 } },
+    { { "BIGSERIAL PRIMARY KEY", 21 }, { "INTEGER PRIMARY KEY", 19 } },
     { { "ADD COLUMN IF NOT EXISTS", 24 }, { "ADD COLUMN", 10 } }, /* SQLite runs a step once */
 };
 

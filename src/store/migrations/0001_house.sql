@@ -2,8 +2,8 @@
 --
 -- One text for SQLite and PostgreSQL. Times are milliseconds since 1970, sizes are bytes, lists and
 -- objects are JSON in TEXT. A column that may say something about a person's data is NULL once it
--- is erased. On SQLite "BIGSERIAL PRIMARY KEY" is read as "INTEGER PRIMARY KEY AUTOINCREMENT"; see
--- migrations.c. Every statement may be run again and changes nothing then.
+-- is erased. On SQLite "BIGSERIAL PRIMARY KEY" is read as "INTEGER PRIMARY KEY"; see migrations.c.
+-- Every statement may be run again and changes nothing then.
 
 -- Who ----------------------------------------------------------------------------------------
 
@@ -205,20 +205,24 @@ CREATE TABLE IF NOT EXISTS executions (
     answer                BYTEA,             -- of a run with an idempotency key
     created_ms            BIGINT NOT NULL,
     started_ms            BIGINT NOT NULL DEFAULT 0,
-    finished_ms           BIGINT NOT NULL DEFAULT 0,
-    UNIQUE (organisation_id, idempotency_key)
+    finished_ms           BIGINT NOT NULL DEFAULT 0
 );
+-- Every index is a page more to write for each run: those that most runs can do without are
+-- partial. Lists are ordered by created_ms and id, so the indexes end with both.
+CREATE UNIQUE INDEX IF NOT EXISTS executions_by_idempotency_key
+    ON executions (organisation_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS executions_by_time ON executions (organisation_id, created_ms, id);
 CREATE INDEX IF NOT EXISTS executions_by_time_of_all ON executions (created_ms, id);
-CREATE INDEX IF NOT EXISTS executions_by_status ON executions (organisation_id, status, created_ms);
-CREATE INDEX IF NOT EXISTS executions_by_session ON executions (session_id, created_ms)
+CREATE INDEX IF NOT EXISTS executions_by_status
+    ON executions (organisation_id, status, created_ms, id) WHERE status <> 'SUCCESS';
+CREATE INDEX IF NOT EXISTS executions_by_session ON executions (session_id, created_ms, id)
     WHERE session_id IS NOT NULL;
-CREATE INDEX IF NOT EXISTS executions_by_user ON executions (organisation_id, user_id, created_ms)
-    WHERE user_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS executions_by_user
+    ON executions (organisation_id, user_id, created_ms, id) WHERE user_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS executions_by_agent_type
-    ON executions (organisation_id, agent_type, created_ms) WHERE agent_type IS NOT NULL;
+    ON executions (organisation_id, agent_type, created_ms, id) WHERE agent_type IS NOT NULL;
 CREATE INDEX IF NOT EXISTS executions_by_tool ON executions (tool_id) WHERE tool_id IS NOT NULL;
-CREATE INDEX IF NOT EXISTS executions_by_code_agent ON executions (code_agent_id, created_ms)
+CREATE INDEX IF NOT EXISTS executions_by_code_agent ON executions (code_agent_id, created_ms, id)
     WHERE code_agent_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS executions_unfinished ON executions (host)
     WHERE status IN ('QUEUED', 'RUNNING');
@@ -255,6 +259,7 @@ CREATE TABLE IF NOT EXISTS provenance (
     error_salt        TEXT,
     error_commitment  TEXT NOT NULL,
     is_erased         BOOLEAN NOT NULL DEFAULT FALSE,
+    removed_ms        BIGINT NOT NULL DEFAULT 0,  -- when retention or erasure took the run's row
     previous_hash     TEXT NOT NULL,
     hash              TEXT NOT NULL,
     PRIMARY KEY (organisation_id, sequence)
@@ -282,9 +287,8 @@ CREATE TABLE IF NOT EXISTS audit_events (
     address         TEXT
 );
 CREATE INDEX IF NOT EXISTS audit_events_by_organisation ON audit_events (organisation_id, id);
-CREATE INDEX IF NOT EXISTS audit_events_by_action ON audit_events (organisation_id, action, id);
-CREATE INDEX IF NOT EXISTS audit_events_by_actor ON audit_events (organisation_id, actor_id);
-CREATE INDEX IF NOT EXISTS audit_events_by_time ON audit_events (time_ms);
+CREATE INDEX IF NOT EXISTS audit_events_by_action ON audit_events (organisation_id, action, id)
+    WHERE action <> 'execution.run';
 
 -- Sums; averages and percentages are worked out when they are read.
 CREATE TABLE IF NOT EXISTS costs (
