@@ -75,6 +75,21 @@ static bool hash_input(passage *p, rt_error *err)
     return true;
 }
 
+static bool check_tool(passage *p, rt_error *err)
+{
+    rt_str id = p->request->tool_id;
+    rt_sql_value values[] = { rt_sql_text(id) };
+    rt_rows rows;
+    if (id.len == 0)
+        return true;
+    if (!rt_sql_once(p->engine->config.store, RT_TX_READ, "SELECT 1 FROM tools WHERE id = $1",
+                     values, 1, p->arena, &rows, err))
+        return rt_wrap(err, "look up the tool");
+    if (rows.count == 0)
+        return rt_fail(err, RT_NOT_FOUND, "Tool not found: %.*s", RT_FMT(id));
+    return true;
+}
+
 bool engine_check(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
@@ -83,7 +98,8 @@ bool engine_check(passage *p, rt_error *err)
     if (r->session_id.len > 0 &&
         !rt_session_take(p->engine, &r->caller, r->session_id, &p->session, err))
         return false;
-    if (!resolve_policy(p, err) || !check_code(p, err) || !hash_input(p, err))
+    if (!resolve_policy(p, err) || !check_code(p, err) || !check_tool(p, err) ||
+        !hash_input(p, err))
         return false;
     rt_sha256_hex(r->code, p->code_hash);
     rt_json_begin(&w, &policy);

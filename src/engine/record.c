@@ -8,6 +8,7 @@
  */
 #include "engine/engine_internal.h"
 
+#define NAME_BYTES 100         /* of an error's name: the user chooses it, too */
 #define KEPT_MAX   (1u << 20)  /* of each of code, input and output, when the operator keeps them */
 #define ANSWER_MAX (16u << 20) /* of a sealed answer; a larger one is not given again */
 
@@ -16,16 +17,33 @@ rt_str engine_user(const rt_request *r)
     return r->user_id.len ? r->user_id : r->caller.user_id;
 }
 
+/* What code chose to say must not keep its run off the record: the store takes clean UTF-8 only. */
+static rt_str clean(rt_str text, rt_arena *arena)
+{
+    char *out = rt_arena_copy(arena, text);
+    for (size_t i = 0, step; i < text.len; i += step) {
+        size_t bad = 1;
+        step = rt_utf8_step(rt_str_slice(text, i, text.len), &bad);
+        bool is_good = step > 1 || (step == 1 && (unsigned char)text.ptr[i] >= ' ');
+        if (!is_good) {
+            step = step ? step : bad;
+            memset(out + i, '?', step);
+        }
+    }
+    return (rt_str){ out, text.len };
+}
+
 static rt_str describe_error(const passage *p)
 {
     const rt_code_error *e = &p->outcome.error;
     if (!p->outcome.has_error)
         return (rt_str){ 0 };
+    rt_str name = clean(rt_str_slice(e->name.len ? e->name : e->type, 0, NAME_BYTES), p->arena);
     if (p->engine->config.keeps_data)
-        return rt_str_slice(e->message, 0, 2000);
+        return clean(rt_str_slice(e->message, 0, 2000), p->arena);
     if (e->line > 0)
-        return rt_arena_printf(p->arena, "%.*s on line %lld", RT_FMT(e->name), (long long)e->line);
-    return e->name.len ? e->name : e->type;
+        return rt_arena_printf(p->arena, "%.*s on line %lld", RT_FMT(name), (long long)e->line);
+    return name;
 }
 
 static void keep_data(const passage *p, rt_execution_row *row)
@@ -91,4 +109,6 @@ void engine_record_failure(passage *p, const rt_error *why)
     row.error_message = rt_str_of(why->text);
     row.finished_ms = row.started_ms = rt_wall_ms();
     rt_execution_record(p->engine->config.store, &row, NULL);
+    if (row.idempotency_key.len > 0)
+        rt_execution_release(p->engine->config.store, p->id, NULL); /* it may be tried again */
 }

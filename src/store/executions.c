@@ -211,6 +211,16 @@ bool rt_execution_started(rt_store *store, rt_str id, uint64_t started_ms, rt_er
     return true;
 }
 
+bool rt_execution_release(rt_store *store, rt_str id, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_sql_value values[] = { rt_sql_text(id) };
+    return rt_sql_once(store, RT_TX_WRITE,
+                       "UPDATE executions SET idempotency_key = NULL WHERE id = $1", values, 1,
+                       &arena, NULL, err) ||
+           rt_wrap(err, "release execution %.*s", RT_FMT(id));
+}
+
 /* -- The end ----------------------------------------------------------------------------------- */
 
 static bool is_ended(rt_str status)

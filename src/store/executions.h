@@ -12,20 +12,20 @@
 
 typedef struct rt_execution_row {
     /* who and what */
-    rt_str id;                /* exec_<ms>_<hex> */
+    rt_str id; /* exec_<ms>_<hex> */
     rt_str organisation_id, workspace_id, user_id, key_id;
-    rt_str actor_type;        /* user, key, subagent, … */
-    rt_str agent_type;        /* claude, gpt-4, … as the caller says */
-    rt_str surface;           /* rest, agent-api, mcp, … */
+    rt_str actor_type; /* user, key, subagent, … */
+    rt_str agent_type; /* claude, gpt-4, … as the caller says */
+    rt_str surface;    /* rest, agent-api, mcp, … */
     rt_str session_id, tool_id, code_agent_id, workflow_execution_id, node_id;
     rt_str skill_name, skill_version;
-    rt_str idempotency_key;   /* {NULL, 0}: none */
-    rt_str request_hash;      /* of what was asked under that key, so that another use is noticed */
-    rt_str host;              /* the node that runs it */
+    rt_str idempotency_key; /* {NULL, 0}: none */
+    rt_str request_hash;    /* of what was asked under that key, so that another use is noticed */
+    rt_str host;            /* the node that runs it */
     rt_str trace_id;
     /* the run */
     rt_str language, runtime, sandbox_id, policy_name;
-    rt_str status;            /* QUEUED RUNNING SUCCESS FAILED TIMEOUT MEMORY_ERROR CANCELLED */
+    rt_str status; /* QUEUED RUNNING SUCCESS FAILED TIMEOUT MEMORY_ERROR CANCELLED */
     int64_t exit_code;
     rt_str error_type, error_message; /* the message without the user's data: see engine/record.c */
     rt_str code_hash, input_hash, output_hash, transcript_hash;
@@ -35,9 +35,9 @@ typedef struct rt_execution_row {
     bool is_timed_out, is_cached;
     bool has_validation, is_validation_passed;
     bool is_pii_in, is_pii_out, is_pii_masked;
-    rt_str pii_types;         /* JSON array */
-    rt_str tool_ids;          /* JSON array */
-    rt_str attestation;       /* JSON object */
+    rt_str pii_types;   /* JSON array */
+    rt_str tool_ids;    /* JSON array */
+    rt_str attestation; /* JSON object */
     uint64_t denials;
     /* cost */
     uint64_t tokens, tokens_saved, tokens_cached;
@@ -60,16 +60,20 @@ bool rt_execution_started(rt_store *store, rt_str id, uint64_t started_ms, rt_er
  * changes nothing and is no error. */
 bool rt_execution_record(rt_store *store, const rt_execution_row *row, rt_error *err);
 
+/* Frees the idempotency key of a run that could not be had, so that it can be tried again. */
+bool rt_execution_release(rt_store *store, rt_str id, rt_error *err);
+
 /* RT_NOT_FOUND, also when it belongs to another organisation. An empty organisation sees all. */
 bool rt_execution_get(rt_store *store, rt_str organisation_id, rt_str id, rt_arena *arena,
                       rt_execution_row *out, rt_error *err);
 
 typedef struct rt_execution_filter {
     rt_str organisation_id; /* empty: all */
-    rt_str status, language, session_id, user_id, agent_type, tool_id, code_agent_id; /* empty: any */
-    uint64_t since_ms, until_ms;           /* 0: open */
-    rt_str cursor;                         /* of the page before; empty: the first */
-    unsigned limit;                        /* 1 to 500; 0: 50 */
+    rt_str status, language, session_id, user_id, agent_type, tool_id,
+        code_agent_id;           /* empty: any */
+    uint64_t since_ms, until_ms; /* 0: open */
+    rt_str cursor;               /* of the page before; empty: the first */
+    unsigned limit;              /* 1 to 500; 0: 50 */
 } rt_execution_filter;
 
 /* Newest first, without what may be large (kept_input, kept_output, kept_code, answer); `next` is
@@ -120,7 +124,7 @@ typedef struct rt_provenance {
     rt_str error_message;
     rt_str previous_hash, hash;
     rt_str actor_salt, actor_commitment, error_salt, error_commitment; /* see audit.h */
-    bool is_erased; /* its personal fields were erased; the commitments to them remain */
+    bool is_erased;      /* its personal fields were erased; the commitments to them remain */
     uint64_t removed_ms; /* when erasure or retention took the execution's row; 0: it is there */
 } rt_provenance;
 
