@@ -9,40 +9,23 @@
 #include "server/executions.h"
 #include "server/server_internal.h"
 
-/* "wait" says how to answer, which is nothing the engine knows: takes it out of the body. */
-static bool take_wait(http_request *r, rt_json *body, bool *is_waited, rt_error *err)
+/* "wait" says how to answer: in the query or in the body. */
+static bool read_wait(const http_request *r, rt_json body, bool *is_waited, rt_error *err)
 {
-    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_json wait = rt_json_get_c(*body, "wait"), value;
-    rt_json_iter it = rt_json_each(*body);
-    rt_json_writer w;
-    rt_str key;
-    *is_waited = http_query_bool(r, "wait", true);
-    if (rt_json_is_absent(wait))
-        return true;
-    if (rt_json_type(wait) != RT_JSON_BOOL)
+    rt_json wait = rt_json_get_c(body, "wait");
+    if (!rt_json_is_absent(wait) && rt_json_type(wait) != RT_JSON_BOOL)
         return rt_fail(err, RT_INVALID, "'wait' must be true or false, not %s",
                        rt_json_type_name(wait));
-    *is_waited = *is_waited && rt_json_bool(wait, true);
-    rt_buf_init(&text, RT_JSON_MAX_SIZE);
-    rt_json_begin(&w, &text);
-    rt_jw_object(&w);
-    while (rt_json_next(&it, &key, &value)) {
-        if (rt_str_eq_c(key, "wait"))
-            continue;
-        rt_jw_key(&w, key);
-        rt_jw_json(&w, value);
-    }
-    rt_jw_end(&w);
-    return rt_buf_ok(&text, err) && rt_json_parse(rt_buf_str(&text), &r->arena, body, err);
+    *is_waited = http_query_bool(r, "wait", true) && rt_json_bool(wait, true);
+    return true;
 }
 
 static bool read_request(http_request *r, rt_request *out, bool *is_waited, rt_error *err)
 {
     rt_json body;
     rt_str key = http_header(r, "Idempotency-Key");
-    if (!http_json(r, &body, err) || !take_wait(r, &body, is_waited, err) ||
-        !rt_request_read(body, &r->arena, out, err))
+    if (!http_json(r, &body, err) || !rt_request_read(body, &r->arena, out, err) ||
+        !read_wait(r, body, is_waited, err))
         return false;
     if (key.len > 0 && out->idempotency_key.len > 0 && !rt_str_eq(key, out->idempotency_key))
         return rt_fail(err, RT_INVALID,
@@ -109,10 +92,9 @@ static bool reply_job(http_request *r, http_reply *reply, rt_request *request, b
     return true;
 }
 
-bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_str language,
-                    rt_error *err)
+bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_error *err)
 {
-    rt_request request = { .language = language };
+    rt_request request = { 0 };
     bool is_waited;
     if (!read_request(r, &request, &is_waited, err))
         return false;
@@ -128,7 +110,7 @@ bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_st
 
 static bool run(http_request *r, http_reply *reply, rt_error *err)
 {
-    return executions_run(r, reply, (rt_str){ 0 }, (rt_str){ 0 }, err);
+    return executions_run(r, reply, (rt_str){ 0 }, err);
 }
 
 static bool watch_run(http_request *r, http_reply *reply, rt_error *err)
@@ -185,12 +167,12 @@ const http_operation api_execution_rows[] = {
                                       "false: answer at once with an id", NULL, "true", 0, 0 },
                                     { "Idempotency-Key", HTTP_IN_HEADER, HTTP_TYPE_TEXT,
                                       "a run under a key that was used before is not run again",
-                                      NULL, NULL, 1, 255 }),
+                                      NULL, NULL, 1, 200 }),
       .request = "ExecutionRequest",
       .responses = HTTP_RESPONSES({ 200, "Execution", "The run has ended" },
                                   { 200, HTTP_EVENTS, "The run as it happens" },
                                   { 202, "ExecutionAccepted", "The run waits or runs" }),
-      .errors = "404 409 501",
+      .errors = "404 409 499 501",
       .handler = run },
     { .method = "GET",
       .path = "/v1/executions/{id}/events",

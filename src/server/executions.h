@@ -5,10 +5,8 @@
 
 #include "server/http.h"
 
-/* The body is a run's request. Answers as POST /v1/executions does; `session_id` and `language` may
- * be empty. */
-bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_str language,
-                    rt_error *err);
+/* The body is a run's request. Answers as POST /v1/executions does; `session_id` may be empty. */
+bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_error *err);
 
 /* Runs it, and cancels it when the client hangs up. */
 bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err);

@@ -18,9 +18,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define DISCARD_MAX         (1ull << 20)  /* of a body nobody wants, for the sake of the answer */
-#define SLOWEST_BYTES_PER_S (16ull << 10) /* a body that comes slower than this is not waited for  \
-                                           */
+#define DISCARD_MAX (1ull << 20) /* of a body nobody wants, for the sake of the answer */
+#define SLOWEST_BYTES_PER_S                                                                        \
+    (16ull << 10) /* a body that comes slower than this is not waited for                          \
+                   */
 
 typedef struct exchange {
     http_request request; /* first: handlers see only this */

@@ -67,9 +67,9 @@ typedef struct http_operation {
 #define HTTP_PARAMETERS(...) ((const http_parameter[]){ __VA_ARGS__, { .name = NULL } })
 #define HTTP_RESPONSES(...)  ((const http_response[]){ __VA_ARGS__, { .status = 0 } })
 
-extern const http_operation api_meta_rows[], api_execution_rows[], api_record_rows[],
-    api_session_rows[], api_file_rows[], api_artifact_rows[], api_agent_rows[], api_admin_rows[],
-    api_people_rows[], api_report_rows[];
+extern const http_operation api_meta_rows[], api_docs_rows[], api_execution_rows[],
+    api_record_rows[], api_session_rows[], api_file_rows[], api_artifact_rows[], api_agent_rows[],
+    api_admin_rows[], api_people_rows[], api_report_rows[];
 /* Each list ends with a row without a method. */
 
 const http_operation *operations_at(size_t i); /* NULL past the last */

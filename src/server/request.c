@@ -162,6 +162,19 @@ bool http_member_u64(rt_json object, const char *name, uint64_t min, uint64_t ma
     return true;
 }
 
+bool http_member_label(rt_json object, const char *name, rt_str *out, rt_error *err)
+{
+    rt_str text = rt_json_str(rt_json_get_c(object, name));
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+            return rt_fail(err, RT_INVALID, "'%s' has a control character in it", name);
+    if (text.len > HTTP_LABEL_MAX)
+        return rt_fail(err, RT_INVALID, "'%s' is longer than %d bytes", name, HTTP_LABEL_MAX);
+    if (text.len > 0)
+        *out = text;
+    return true;
+}
+
 bool http_member_ms(rt_json object, const char *name, uint64_t *out, rt_error *err)
 {
     rt_json value = rt_json_get_c(object, name);

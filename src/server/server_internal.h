@@ -58,4 +58,7 @@ enum MHD_Result server_reply_send(http_request *r, http_reply *reply, const char
 /* The client's socket, for watch_begin(). */
 int server_socket(const http_request *r);
 
+/* Puts on record what a caller did that is no run; in api_admin.c. */
+bool server_audit(http_request *r, const char *action, rt_str subject, rt_error *err);
+
 #endif
