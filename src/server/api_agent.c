@@ -88,12 +88,21 @@ static void write_output(rt_json answer, rt_arena *arena, rt_json_writer *w)
     }
 }
 
-static void write_failure(rt_json answer, rt_json_writer *w)
+/* As the language would print it: "ValueError: no such row". */
+static rt_str error_text(rt_json error, rt_arena *arena)
+{
+    rt_str name = rt_json_str(rt_json_get_c(error, "name"));
+    rt_str message = rt_json_str(rt_json_get_c(error, "message"));
+    if (name.len == 0 || rt_str_starts(message, name))
+        return message.len > 0 ? message : RT_STR("the code failed");
+    return rt_arena_printf(arena, "%.*s: %.*s", RT_FMT(name), RT_FMT(message));
+}
+
+static void write_failure(rt_json answer, rt_arena *arena, rt_json_writer *w)
 {
     rt_json error = rt_json_get_c(answer, "error");
-    rt_str message = rt_json_str(rt_json_get_c(error, "message"));
     rt_jw_kobject(w, "output");
-    rt_jw_kstr(w, "error", message.len > 0 ? message : RT_STR("the code failed"));
+    rt_jw_kstr(w, "error", error_text(error, arena));
     rt_jw_kjson(w, "type", rt_json_get_c(error, "type"));
     rt_jw_kjson(w, "status", rt_json_get_c(answer, "status"));
     rt_jw_end(w);
@@ -106,11 +115,17 @@ static double number_at(rt_json object, const char *outer, const char *inner)
     return number;
 }
 
+/* Milliseconds as seconds, to the microsecond. */
+static double thousandths(double ms)
+{
+    return (double)(uint64_t)(ms * 1000.0 + 0.5) / 1e6;
+}
+
 static void write_metadata(rt_json answer, rt_str language, rt_json_writer *w)
 {
     rt_json pii = rt_json_get_c(answer, "pii"), types = rt_json_get_c(pii, "types");
     rt_jw_kobject(w, "metadata");
-    rt_jw_kdouble(w, "execTime", number_at(answer, "metrics", "executionTimeMs") / 1000.0);
+    rt_jw_kdouble(w, "execTime", thousandths(number_at(answer, "metrics", "executionTimeMs")));
     rt_jw_kdouble(w, "memoryUsed",
                   number_at(answer, "metrics", "memoryPeakBytes") / (double)(1 << 20));
     rt_jw_kbool(w, "piiDetected", rt_json_count(types) > 0);
@@ -138,7 +153,7 @@ static bool write_answer(http_request *r, http_reply *reply, const task *t, cons
     if (is_good)
         write_output(doc, &r->arena, &w);
     else
-        write_failure(doc, &w);
+        write_failure(doc, &r->arena, &w);
     write_metadata(doc, t->language, &w);
     rt_jw_kstr(&w, "message",
                is_good ? RT_STR("Code executed successfully") : RT_STR("Code execution failed"));

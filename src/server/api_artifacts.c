@@ -134,6 +134,13 @@ static bool is_header_text(rt_str text)
     return text.len > 0 && text.len < TYPE_MAX;
 }
 
+/* Text is UTF-8 unless its type says otherwise. */
+static const char *shown_type(http_request *r, rt_str type)
+{
+    bool is_open = rt_str_starts(type, RT_STR("text/")) && !memchr(type.ptr, ';', type.len);
+    return rt_arena_printf(&r->arena, "%.*s%s", RT_FMT(type), is_open ? "; charset=utf-8" : "").ptr;
+}
+
 static bool send_bytes(http_request *r, http_reply *reply, const rt_artifact_row *row,
                        rt_error *err)
 {
@@ -162,8 +169,7 @@ static bool send_bytes(http_request *r, http_reply *reply, const rt_artifact_row
         }
     }
     bool is_shown = is_harmless(row->type) && is_header_text(row->type);
-    reply->content_type =
-        is_shown ? rt_arena_copy(&r->arena, row->type) : "application/octet-stream";
+    reply->content_type = is_shown ? shown_type(r, row->type) : "application/octet-stream";
     if (!is_shown || http_query_bool(r, "download", false))
         http_reply_attachment(r, reply, row->name);
     http_reply_header(reply, "Content-Security-Policy", RT_STR("sandbox; default-src 'none'"));

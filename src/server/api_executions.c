@@ -95,7 +95,7 @@ static bool reply_job(http_request *r, http_reply *reply, rt_request *request, b
 bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_error *err)
 {
     rt_request request = { 0 };
-    bool is_waited;
+    bool is_waited = true;
     if (!read_request(r, &request, &is_waited, err))
         return false;
     if (session_id.len > 0 && request.session_id.len > 0 &&

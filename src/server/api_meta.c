@@ -18,7 +18,7 @@ static const char page[] =
     "<li><a href=\"/openapi.json\">OpenAPI document</a>"
     "<li><a href=\"/health\">Health</a>"
     "<li><a href=\"/metrics\">Metrics</a></ul>"
-    "<p>Try it: <code>curl -s %.*s/v1/executions -d "
+    "<p>Try it: <code>curl -s %.*s/v1/executions --json "
     "'{\"language\":\"python\",\"code\":\"return 6 * 7\"}'</code></html>\n";
 
 static bool root(http_request *r, http_reply *reply, rt_error *err)

@@ -3,9 +3,10 @@
  * keyring.c - keys looked up a moment ago, so that a busy client does not ask the store each time.
  *
  * Entries are found by the SHA-256 of the secret, never by the secret. Each hash has one place, and
- * the newcomer takes it: the ring cannot grow. A key that was good is good for a second more; one
- * that was bad stays bad for five. An address that brings too many bad ones is not looked up for a
- * while, unless it brings a key that is known to be good.
+ * the newcomer takes it: the ring cannot grow. A key that was good is good for a second more, one
+ * that was bad stays bad for five, and the two have places of their own, so that nobody drives good
+ * keys out with bad ones. An address that brings too many bad keys is not looked up for a while;
+ * a key that has been good before is, because others may share the address.
  */
 #include "server/guard.h"
 
@@ -25,8 +26,8 @@
 typedef struct place {
     uint8_t hash[RT_SHA256_SIZE];
     uint64_t until_ns, touched_ns;
-    bool is_good, is_used;
-    rt_key key;
+    bool is_used;
+    rt_key key;     /* of a good one */
     rt_arena arena; /* the key's texts */
 } place;
 
@@ -34,7 +35,7 @@ struct guard_keyring {
     rt_store *store;
     pthread_mutex_t lock;
     server_rate *failures;
-    place places[PLACES];
+    place good[PLACES], bad[PLACES];
 };
 
 guard_keyring *guard_keyring_new(rt_store *store)
@@ -53,7 +54,7 @@ void guard_keyring_free(guard_keyring *ring)
     if (!ring)
         return;
     for (size_t i = 0; i < PLACES; i++)
-        rt_arena_done(&ring->places[i].arena);
+        rt_arena_done(&ring->good[i].arena);
     server_rate_free(ring->failures);
     pthread_mutex_destroy(&ring->lock);
     free(ring);
@@ -63,7 +64,7 @@ void guard_keyring_forget(guard_keyring *ring)
 {
     pthread_mutex_lock(&ring->lock);
     for (size_t i = 0; i < PLACES; i++)
-        ring->places[i].until_ns = 0;
+        ring->good[i].until_ns = 0;
     pthread_mutex_unlock(&ring->lock);
 }
 
@@ -76,45 +77,51 @@ static void copy_key(const rt_key *from, rt_arena *arena, rt_key *out)
         *texts[i] = rt_arena_str(arena, *texts[i]);
 }
 
-static place *place_of(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE])
-{
-    return &ring->places[hash[0] % PLACES];
-}
+typedef enum memory { UNKNOWN, STALE, FRESH } memory;
 
-typedef enum memory { UNKNOWN, GOOD, BAD } memory;
-
-static memory recall(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE], rt_arena *arena,
-                     rt_key *out)
+/* What a row of places knows of a hash; the key is copied out when it is good and fresh. */
+static memory recall(guard_keyring *ring, place *places, const uint8_t hash[RT_SHA256_SIZE],
+                     rt_arena *arena, rt_key *out)
 {
     memory known = UNKNOWN;
-    place *p = place_of(ring, hash);
+    place *p = &places[hash[0] % PLACES];
     pthread_mutex_lock(&ring->lock);
-    if (p->is_used && rt_now_ns() < p->until_ns && memcmp(p->hash, hash, RT_SHA256_SIZE) == 0) {
-        known = p->is_good ? GOOD : BAD;
-        if (p->is_good)
+    if (p->is_used && memcmp(p->hash, hash, RT_SHA256_SIZE) == 0) {
+        known = rt_now_ns() < p->until_ns ? FRESH : STALE;
+        if (known == FRESH && out)
             copy_key(&p->key, arena, out);
     }
     pthread_mutex_unlock(&ring->lock);
     return known;
 }
 
+static void remember_bad(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE])
+{
+    place *p = &ring->bad[hash[0] % PLACES], *was = &ring->good[hash[0] % PLACES];
+    pthread_mutex_lock(&ring->lock);
+    memcpy(p->hash, hash, RT_SHA256_SIZE);
+    p->until_ns = rt_now_ns() + BAD_NS;
+    p->is_used = true;
+    if (was->is_used && memcmp(was->hash, hash, RT_SHA256_SIZE) == 0)
+        was->is_used = false;
+    pthread_mutex_unlock(&ring->lock);
+}
+
 /* True when it is time to write down that the key was used. */
-static bool remember(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE], const rt_key *key)
+static bool remember_good(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE],
+                          const rt_key *key)
 {
     uint64_t now = rt_now_ns();
-    place *p = place_of(ring, hash);
+    place *p = &ring->good[hash[0] % PLACES];
     pthread_mutex_lock(&ring->lock);
     bool is_same = p->is_used && memcmp(p->hash, hash, RT_SHA256_SIZE) == 0;
-    bool is_due = key && (!is_same || now - p->touched_ns > TOUCH_NS);
-    uint64_t touched = is_due ? now : is_same ? p->touched_ns : 0;
+    bool is_due = !is_same || now - p->touched_ns > TOUCH_NS;
     rt_arena_reset(&p->arena);
     memcpy(p->hash, hash, RT_SHA256_SIZE);
     p->is_used = true;
-    p->is_good = key != NULL;
-    p->until_ns = now + (key ? GOOD_NS : BAD_NS);
-    p->touched_ns = touched;
-    if (key)
-        copy_key(key, &p->arena, &p->key);
+    p->until_ns = now + GOOD_NS;
+    p->touched_ns = is_due ? now : p->touched_ns;
+    copy_key(key, &p->arena, &p->key);
     pthread_mutex_unlock(&ring->lock);
     return is_due;
 }
@@ -135,34 +142,43 @@ static bool refuse(guard_keyring *ring, rt_str address, uint64_t *retry_after_ms
     if (!server_rate_take(ring->failures, address, FAILURES_PER_MINUTE, rt_now_ns(),
                           retry_after_ms)) {
         address_hash(address, hash);
-        remember(ring, hash, NULL);
+        remember_bad(ring, hash);
         return rt_fail(err, RT_LIMIT, "too many wrong keys from this address");
     }
     return rt_fail(err, RT_DENIED, "the key is unknown, expired or revoked");
 }
 
-bool guard_keyring_find(guard_keyring *ring, rt_str secret, rt_str address, rt_arena *arena,
-                        rt_key *out, uint64_t *retry_after_ms, rt_error *err)
+/* Whether it is worth to ask the store. */
+static bool is_welcome(guard_keyring *ring, const uint8_t hash[RT_SHA256_SIZE], rt_str address,
+                       uint64_t *retry_after_ms, rt_error *err)
 {
-    uint8_t hash[RT_SHA256_SIZE], from[RT_SHA256_SIZE];
-    rt_sha256(secret, hash);
-    memory known = recall(ring, hash, arena, out);
-    if (known == GOOD)
-        return true;
+    uint8_t from[RT_SHA256_SIZE];
     address_hash(address, from);
-    if (recall(ring, from, arena, out) == BAD) {
+    if (recall(ring, ring->bad, from, NULL, NULL) == FRESH) {
         *retry_after_ms = BAD_NS / 1000000;
         return rt_fail(err, RT_LIMIT, "too many wrong keys from this address");
     }
-    if (known == BAD)
-        return refuse(ring, address, retry_after_ms, err);
+    return recall(ring, ring->bad, hash, NULL, NULL) != FRESH ||
+           refuse(ring, address, retry_after_ms, err);
+}
+
+bool guard_keyring_find(guard_keyring *ring, rt_str secret, rt_str address, rt_arena *arena,
+                        rt_key *out, uint64_t *retry_after_ms, rt_error *err)
+{
+    uint8_t hash[RT_SHA256_SIZE];
+    rt_sha256(secret, hash);
+    memory known = recall(ring, ring->good, hash, arena, out);
+    if (known == FRESH)
+        return true;
+    if (known == UNKNOWN && !is_welcome(ring, hash, address, retry_after_ms, err))
+        return false;
     if (!rt_key_find(ring->store, secret, arena, out, err)) {
         if (err->code != RT_DENIED && err->code != RT_NOT_FOUND && err->code != RT_INVALID)
             return rt_wrap(err, "look up a key");
-        remember(ring, hash, NULL);
+        remember_bad(ring, hash);
         return refuse(ring, address, retry_after_ms, err);
     }
-    if (remember(ring, hash, out))
+    if (remember_good(ring, hash, out))
         rt_key_touch(ring->store, out->id, rt_wall_ms(), NULL); /* only a note */
     return true;
 }
