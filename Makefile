@@ -47,8 +47,10 @@ NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node $(B)/guests/shell/retort-shell
 GUEST_FILES := $(B)/guests/.files
+DOCS_DIR  := src/server/docs
+DOCS_FILES := $(B)/docs/.files
 
-all: $(B)/retort $(GUESTS) $(GUEST_FILES)
+all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(DOCS_FILES)
 
 $(B)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -56,6 +58,9 @@ $(B)/obj/%.o: src/%.c Makefile
 
 # It holds the steps of the schema, whose files no compiler lists as dependencies.
 $(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
+
+# The same, of the API's schemas.
+$(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 
 $(B)/libretort.a: $(call obj,$(LIB_SRC))
 	@rm -f $@
@@ -93,6 +98,13 @@ $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
 # Sessions by hand, for tests/live.
 $(B)/live-driver: tests/live/driver.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
+# The API reference, which the server finds beside the program.
+SWAGGER := $(DOCS_DIR)/node_modules/swagger-ui-dist
+$(DOCS_FILES): $(DOCS_DIR)/start.js $(DOCS_DIR)/package-lock.json
+	@mkdir -p $(@D)
+	cp $(DOCS_DIR)/start.js $(SWAGGER)/swagger-ui-bundle.js $(SWAGGER)/swagger-ui.css $(SWAGGER)/LICENSE $(@D)/
+	@touch $@
 
 $(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread

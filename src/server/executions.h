@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* executions.h - running code, for all surfaces of this room. */
+#ifndef RT_SERVER_EXECUTIONS_H
+#define RT_SERVER_EXECUTIONS_H
+
+#include "server/http.h"
+
+/* The body is a run's request. Answers as POST /v1/executions does; `session_id` may be empty. */
+bool executions_run(http_request *r, http_reply *reply, rt_str session_id, rt_error *err);
+
+/* Runs it, and cancels it when the client hangs up. */
+bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err);
+
+/* An artifact's row as JSON. */
+void artifacts_write(const rt_artifact_row *row, rt_json_writer *w);
+
+#endif
