@@ -1,6 +1,6 @@
 # Retort: two commands for newcomers, the rest for people who live here.
 #
-#   make run      install what is missing, build, and show a sealed run in four languages
+#   make run      install what is missing, build, and serve on http://127.0.0.1:8002 (ARGS=... for more)
 #   make test     install what is missing, build, run every test
 #
 #   make          build only            make bench    every figure beside its peer (ROWS=burst: only some)
@@ -124,7 +124,7 @@ setup:
 
 run: setup
 	@$(MAKE) --no-print-directory -s all
-	@setup/demo $(B)/retort
+	@exec $(B)/retort serve $(ARGS)
 
 test: setup
 	@$(MAKE) --no-print-directory -j2 all

@@ -13,11 +13,17 @@ static const struct {
     int (*call)(int argc, char **argv);
     const char *about;
 } commands[] = {
+    { "serve", cli_serve, "serve the HTTP API" },
     { "run", cli_run, "run code in a sealed cell" },
     { "validate", cli_validate, "look for risks in code without running it" },
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
     { "config", cli_config, "the settings in force, and where each came from" },
+    { "keys", cli_keys, "create, list and revoke API keys" },
+    { "migrate", cli_migrate, "bring the database up to date" },
+    { "audit", cli_audit, "verify the chain of records" },
+    { "users", cli_users, "export or erase what is on record about a person" },
+    { "retention", cli_retention, "remove what is older than retention.days" },
     { "doctor", cli_doctor, "what this host can do, layer by layer, and how to mend the rest" },
 };
 

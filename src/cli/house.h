@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * house.h - what the commands that use the daemon's data share: the store and what lies beside it.
+ */
+#ifndef RETORT_CLI_HOUSE_H
+#define RETORT_CLI_HOUSE_H
+
+#include "cli/cli.h"
+#include "cli/settings.h"
+#include "store/store.h"
+
+/* One command's settings, and what it opened by them. */
+typedef struct cli_house {
+    rt_arena arena;
+    rt_settings settings;
+    rt_store *store;
+    rt_vault *vault;
+    rt_shelf *shelf;
+    rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
+} cli_house;
+
+/* Reads the settings, taking their flags out of argv, and sets up the log. */
+bool cli_house_read(cli_house *house, int *argc, char **argv, rt_error *err);
+/* Opens the store (and brings its schema up to date), the vault and the shelf. */
+bool cli_house_open(cli_house *house, rt_error *err);
+/* One server at a time may use a data directory; held until the program ends. */
+bool cli_house_lock(cli_house *house, rt_error *err);
+bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing it up to date */
+void cli_house_close(cli_house *house);
+
+#endif
