@@ -21,10 +21,10 @@ static const struct {
 static const char *const data_words[] = { "numpy", "pandas", "matplotlib", NULL };
 
 static const guest_kind guests[] = {
-    { "python", "python", data_words, "python-data", true },
-    { "javascript", "node", NULL, NULL, false },
-    { "typescript", "node", NULL, NULL, false },
-    { "bash", "bash", NULL, NULL, false },
+    { "python", "python", data_words, "python-data", true, true },
+    { "javascript", "node", NULL, NULL, false, true },
+    { "typescript", "node", NULL, NULL, false, true },
+    { "bash", "bash", NULL, NULL, false, false },
 };
 
 const rt_language *rt_language_find(rt_str name)

@@ -153,10 +153,35 @@ bool rt_live_is_alive(rt_live *live)
     return is_alive;
 }
 
+static bool take_to_branch(rt_live *live, rt_error *err)
+{
+    pthread_mutex_lock(&live->lock);
+    bool ok = true;
+    if (live->is_closing || live->is_over)
+        ok = rt_fail(err, RT_CONFLICT, "the session has ended");
+    else if (live->is_taken)
+        ok = rt_fail(err, RT_CONFLICT, "a run is under way; branch when it has ended");
+    live->is_taken |= ok;
+    pthread_mutex_unlock(&live->lock);
+    return ok;
+}
+
 bool rt_live_branch(rt_live *live, rt_live **out, rt_error *err)
 {
-    (void)live, (void)out;
-    return rt_fail(err, RT_UNSUPPORTED, "a %s session cannot be branched", live->kind->language);
+    rt_cell *cell = NULL;
+    if (!live->kind->is_branched)
+        return rt_fail(err, RT_UNSUPPORTED,
+                       "a %s session keeps no interpreter that could be copied",
+                       live->kind->language);
+    if (!take_to_branch(live, err))
+        return false;
+    bool ok = rt_cell_branch(live->cell, &cell, err);
+    runtimes_live_give(live);
+    if (!ok)
+        return rt_wrap(err, "branch the session");
+    rt_cell_feed(cell, (rt_str){ "", 0 });
+    *out = live_new(live->kind, cell);
+    return true;
 }
 
 /* ---- files ---- */

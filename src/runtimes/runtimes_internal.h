@@ -14,6 +14,7 @@ typedef struct guest_kind {
     const char *const *heavy_words;
     const char *heavy_zygote;
     bool is_data_limited; /* RLIMIT_DATA works: allocation fails in the user's own line */
+    bool is_branched;     /* it keeps an interpreter that can be copied */
 } guest_kind;
 
 const guest_kind *runtimes_guest(rt_str language);

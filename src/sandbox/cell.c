@@ -24,6 +24,7 @@
 #define SEND_TIMEOUT_MS 10000
 #define HELLO_MS        30000
 #define LINK_MS         10000
+#define BRANCH_MS       5000
 #define DRAIN_MS        1000 /* what still comes after the end was told; a guest may talk for ever */
 
 struct rt_cell {
@@ -561,6 +562,63 @@ bool rt_cell_interrupt(rt_cell *cell, rt_error *err)
     if (jail_packet_send(cell->lease, &message, sizeof(message), NULL, 0) < 0)
         return rt_fail_errno(err, "interrupt a run");
     return true;
+}
+
+/* ---- branches ---- */
+
+uint64_t sandbox_cell_frame_bytes(const rt_cell *cell)
+{
+    return cell->frame.max - sizeof(uint32_t) - CHUNK;
+}
+
+bool sandbox_cell_ask_branch(rt_cell *cell, int far_lease, rt_error *err)
+{
+    lease_message message = { .kind = LEASE_BRANCH };
+    if (jail_packet_send(cell->lease, &message, sizeof(message), &far_lease, 1) < 0)
+        return rt_fail_errno(err, "ask for a branch");
+    return true;
+}
+
+/* The guest's word on whether it can be copied: {"op":"ready"}, or an error that names what cannot.
+ */
+static bool read_readiness(rt_str text, bool *is_ready, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_json reply;
+    if (!rt_json_parse(text, &arena, &reply, err))
+        return false;
+    rt_str op = rt_json_str(rt_json_get_c(reply, "op"));
+    rt_str message = rt_json_str(rt_json_get_c(reply, "message"));
+    *is_ready = rt_str_eq_c(op, "ready");
+    if (rt_str_eq_c(op, "error"))
+        return rt_fail(err, RT_CONFLICT, "%.*s", (int)RT_MIN(message.len, (size_t)220),
+                       message.ptr);
+    return true; /* anything else is left over from the last run */
+}
+
+bool sandbox_cell_ready_branch(rt_cell *cell, rt_error *err)
+{
+    uint64_t deadline = rt_now_ns() + BRANCH_MS * 1000000ull;
+    bool is_ready = false;
+    if (!rt_cell_send(cell, RT_STR("{\"op\":\"branch\",\"id\":0}"), NULL, 0, err))
+        return false;
+    while (!is_ready) {
+        rt_cell_event event;
+        if (!rt_cell_next(cell, deadline, &event, err))
+            return false;
+        if (event.kind == RT_CELL_EXIT)
+            return rt_fail(err, RT_CONFLICT, "the session has ended");
+        if (event.kind == RT_CELL_TIME)
+            return rt_fail(err, RT_TIMEOUT, "the interpreter does not get ready to be copied");
+        if (event.kind == RT_CELL_FRAME && !read_readiness(event.text, &is_ready, err))
+            return false;
+    }
+    return true;
+}
+
+void sandbox_cell_rest(rt_cell *cell)
+{
+    say_link(cell, LINK_REST, "", 0);
 }
 
 /* ---- files of the scratch directory ---- */

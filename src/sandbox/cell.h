@@ -12,6 +12,14 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
 /* From now on this descriptor's being readable cancels, too; -1: none. Borrowed. */
 void sandbox_cell_heed(rt_cell *cell, int cancel_fd);
 
+/* Asks for a branch; its lease's far end is borrowed. */
+bool sandbox_cell_ask_branch(rt_cell *cell, int far_lease, rt_error *err);
+/* Has the guest get ready for it; then, whatever came of it, `sandbox_cell_rest` puts it to sleep.
+ */
+bool sandbox_cell_ready_branch(rt_cell *cell, rt_error *err);
+void sandbox_cell_rest(rt_cell *cell);
+uint64_t sandbox_cell_frame_bytes(const rt_cell *cell);
+
 /* Waits for the guest's hello and puts the attestation together from both sides' words. */
 bool sandbox_cell_greet(rt_cell *cell, rt_str granted, rt_error *err);
 

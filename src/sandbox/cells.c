@@ -27,15 +27,16 @@ static void close_fds(int *fds, size_t count)
 
 static void free_if_over(warden *w, cell *c)
 {
-    if (c->state != CELL_DYING || c->is_bearing || c->is_forking || c->init_pid || c->main_pid)
+    if (c->state != CELL_DYING || c->is_bearing || c->is_forking || c->is_delivering ||
+        c->init_pid || c->main_pid || c->twin_pid)
         return;
     warden_forget(w, &c->link);
     warden_forget(w, &c->lease);
     rt_closep(&c->porch);
     close_fds(c->daemon_fds, GRANT_FDS);
     close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
-    c->state = CELL_FREE;
     c->shape = NULL;
+    c->state = warden_keeps_ghost(w, c) ? CELL_GHOST : CELL_FREE;
 }
 
 void warden_lease_fail(int lease, const rt_error *err)
@@ -47,9 +48,12 @@ void warden_lease_fail(int lease, const rt_error *err)
 
 void warden_cell_end(warden *w, cell *c)
 {
-    if (c->state == CELL_FREE)
+    if (c->state == CELL_FREE || c->state == CELL_GHOST)
         return;
     c->state = CELL_DYING;
+    if (c->heir)
+        warden_disinherit(w, c, &c->error);
+    warden_twin_kill(c);
     if (c->init_pid)
         syscall(SYS_pidfd_send_signal, c->init_death.fd, SIGKILL, NULL, 0);
     /* Its pid namespace takes the guest along; one that has not entered yet finds no namespace. */
@@ -117,6 +121,7 @@ static void bury_main(warden *w, source *s)
         return;
     warden_forget(w, s);
     c->main_pid = 0;
+    warden_twin_kill(c); /* it holds the memory */
     if (c->lease.fd >= 0 && !c->is_finished)
         tell_usage(c, w, LEASE_EXIT,
                    info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status,
@@ -182,24 +187,25 @@ static void hear_link(warden *w, source *s)
             memcpy(&c->error, packet + sizeof(head), sizeof(c->error));
         else
             rt_fail(&c->error, RT_SYSTEM, "the first process of a cell ended early");
-        warden_shape_failed(w, c->shape, &c->error);
+        if (!c->heir)
+            warden_shape_failed(w, c->shape, &c->error);
         warden_cell_end(w, c);
     }
     warden_pump(w);
 }
 
-bool warden_cell_make(warden *w, shape *s)
+cell *warden_cell_make(warden *w, shape *s)
 {
     cell *c = find_free(w);
     int link[2], porch[2];
     if (!c || s->root->state != ROOT_BUILT)
-        return false;
+        return NULL;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) != 0)
-        return false;
+        return NULL;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, porch) != 0) {
         close(link[0]);
         close(link[1]);
-        return false;
+        return NULL;
     }
     memset(c->guest_fds, -1, sizeof(c->guest_fds));
     memset(c->daemon_fds, -1, sizeof(c->daemon_fds));
@@ -209,6 +215,8 @@ bool warden_cell_make(warden *w, shape *s)
     c->is_bearing = true;
     c->is_mounted = c->is_finished = false;
     c->error = (rt_error){ 0 };
+    c->origin = NULL;
+    c->family = 0;
     warden_watch(w, &c->link, link[0], hear_link, c);
     birth_order order = { .serial = c->slot,
                           .house_id = SLOT_FIRST_ID + c->slot * SLOT_IDS,
@@ -223,7 +231,7 @@ bool warden_cell_make(warden *w, shape *s)
         c->is_bearing = false;
         warden_cell_end(w, c);
     }
-    return ok;
+    return ok ? c : NULL;
 }
 
 /* A child that cannot be watched is killed; the tick reaps it as a stray. */
@@ -235,6 +243,37 @@ static bool adopt(warden *w, pid_t pid, source *death, void (*bury)(warden *, so
     return false;
 }
 
+bool warden_main_adopt(warden *w, cell *c, pid_t pid)
+{
+    close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
+    c->main_pid = adopt(w, pid, &c->main_death, bury_main, c) ? pid : 0;
+    return c->main_pid != 0;
+}
+
+static void bury_twin(warden *w, source *s)
+{
+    cell *c = s->owner;
+    siginfo_t info = { 0 };
+    if (waitid(P_PIDFD, (id_t)s->fd, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0)
+        return; /* the midwife, who traces it, must reap it first */
+    warden_forget(w, s);
+    c->twin_pid = 0;
+    free_if_over(w, c);
+    warden_pump(w);
+}
+
+bool warden_twin_adopt(warden *w, cell *c, pid_t pid)
+{
+    c->twin_pid = adopt(w, pid, &c->twin_death, bury_twin, c) ? pid : 0;
+    return c->twin_pid != 0;
+}
+
+void warden_twin_kill(cell *c)
+{
+    if (c->twin_pid)
+        syscall(SYS_pidfd_send_signal, c->twin_death.fd, SIGKILL, NULL, 0);
+}
+
 void warden_cell_born(warden *w, const birth_reply *reply)
 {
     if (reply->serial >= w->cell_count)
@@ -244,7 +283,9 @@ void warden_cell_born(warden *w, const birth_reply *reply)
     bool is_ours = reply->pid > 0 && adopt(w, reply->pid, &c->init_death, bury_init, c);
     c->init_pid = is_ours ? reply->pid : 0;
     if (c->state != CELL_BIRTH || !is_ours) {
-        if (reply->pid < 0)
+        if (reply->pid < 0 && c->heir)
+            c->error = reply->error;
+        else if (reply->pid < 0)
             warden_shape_failed(w, c->shape, &reply->error);
         warden_cell_end(w, c);
         return;
@@ -252,8 +293,7 @@ void warden_cell_born(warden *w, const birth_reply *reply)
     c->state = c->is_mounted ? CELL_WAITS : CELL_MOUNTS;
 }
 
-/* The cell has its namespaces and the zygote is warm: fork the interpreter into it. */
-void warden_cell_fork(warden *w, cell *c)
+jail_order warden_jail_order(const warden *w, const cell *c, int fds[JAIL_ORDER_FDS_MAX])
 {
     const cgroup_slot *slot = &w->setup->slots[c->slot];
     jail_order order = { .serial = c->slot,
@@ -262,17 +302,26 @@ void warden_cell_fork(warden *w, cell *c)
                          .is_ahead = !warden_has_waiter(w, c->shape),
                          .is_scratch_readonly = c->shape->is_scratch_readonly,
                          .workdir = RT_WORKDIR };
-    int fds[JAIL_ORDER_FDS_MAX];
-    memcpy(fds, c->guest_fds, sizeof(fds));
+    memcpy(fds, c->guest_fds, sizeof(c->guest_fds));
     fds[JAIL_FD_INIT] = c->init_death.fd;
     fds[JAIL_FD_PORCH] = c->porch;
     fds[JAIL_FD_FILTER] = w->filters[c->shape->filter];
     if (w->setup->cgroups->kind != CGROUP_NONE)
         order.cgroup_count = (uint32_t)sandbox_cgroup_procs(slot, &fds[JAIL_FD_CGROUP]);
+    return order;
+}
+
+/* The cell has its namespaces and the zygote is warm: fork the interpreter into it. */
+void warden_cell_fork(warden *w, cell *c)
+{
+    int fds[JAIL_ORDER_FDS_MAX];
+    jail_order order = warden_jail_order(w, c, fds);
+    size_t count = c->shape->is_live ? 0 : JAIL_FD_CGROUP + order.cgroup_count;
+    if (c->shape->is_live)
+        order = (jail_order){ .serial = c->slot, .is_twin = 1 };
     c->state = CELL_FORK;
     c->is_forking = true;
-    if (jail_packet_send(c->shape->zygote->orders.fd, &order, sizeof(order), fds,
-                         JAIL_FD_CGROUP + order.cgroup_count) < 0) {
+    if (jail_packet_send(c->shape->zygote->orders.fd, &order, sizeof(order), fds, count) < 0) {
         c->is_forking = false;
         warden_cell_end(w, c);
     }
@@ -283,10 +332,10 @@ void warden_cell_forked(warden *w, const jail_order_reply *reply)
     if (reply->serial >= w->cell_count)
         return;
     cell *c = &w->cells[reply->serial];
+    bool is_live = c->shape->is_live;
     c->is_forking = false;
-    close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
-    bool is_ours = reply->pid > 0 && adopt(w, reply->pid, &c->main_death, bury_main, c);
-    c->main_pid = is_ours ? reply->pid : 0;
+    bool is_ours = reply->pid > 0 && (is_live ? warden_twin_adopt(w, c, reply->pid)
+                                              : warden_main_adopt(w, c, reply->pid));
     if (c->state != CELL_FORK || !is_ours) {
         rt_error why = { 0 };
         errno = reply->error;
@@ -297,7 +346,10 @@ void warden_cell_forked(warden *w, const jail_order_reply *reply)
         warden_cell_end(w, c);
         return;
     }
-    c->state = CELL_READY;
+    if (is_live)
+        warden_cell_deliver(w, c);
+    else
+        c->state = CELL_READY;
 }
 
 /* ---- leases ---- */
@@ -306,11 +358,14 @@ static void hear_lease(warden *w, source *s)
 {
     cell *c = s->owner;
     lease_message message;
-    size_t none;
-    ssize_t n = jail_packet_recv(s->fd, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
+    int heir = -1;
+    size_t count = 0;
+    ssize_t n = jail_packet_recv(s->fd, &message, sizeof(message), &heir, 1, &count, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return;
-    if (n <= 0) {
+    if (count == 1 && message.kind == LEASE_BRANCH) {
+        warden_cell_branch(w, c, heir);
+    } else if (n <= 0) {
         warden_forget(w, s); /* the daemon let go */
         warden_cell_end(w, c);
     } else if (message.kind == LEASE_DONE && c->main_pid && !c->is_finished) {
@@ -323,7 +378,7 @@ static void hear_lease(warden *w, source *s)
     warden_pump(w);
 }
 
-static void attest(const warden *w, const cell *c, const waiter *who, char *text, size_t size)
+static void attest(const warden *w, const cell *c, char *text, size_t size)
 {
     static const char *const kinds[] = { "watcher and rlimits", "cgroup v1", "cgroup v2" };
     const house_ids *ids = w->setup->ids;
@@ -334,8 +389,8 @@ static void attest(const warden *w, const cell *c, const waiter *who, char *text
              "\"processes\":{\"max\":%llu,\"by\":\"%s\"},\"scratch_bytes\":%llu,"
              "\"root\":\"read-only\",\"network\":\"none\"",
              is_range ? ids->host_first + SLOT_FIRST_ID + c->slot * SLOT_IDS + 1 : ids->host_first,
-             is_range ? "true" : "false", (unsigned long long)who->memory_bytes, kinds[kind],
-             (unsigned long long)who->processes, kind ? kinds[kind] : "rlimit",
+             is_range ? "true" : "false", (unsigned long long)c->allowed.memory_bytes, kinds[kind],
+             (unsigned long long)c->allowed.processes, kind ? kinds[kind] : "rlimit",
              (unsigned long long)c->shape->scratch_bytes);
 }
 
@@ -363,8 +418,10 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
     const cgroup_slot *slot = &w->setup->slots[c->slot];
     int lease = warden_unwatch(w, &who->lease);
     bool has_cgroup = w->setup->cgroups->kind != CGROUP_NONE;
-    /* The guest counts too: the code gets the number it asked for. */
-    if (has_cgroup && !sandbox_cgroup_limit(slot, who->memory_bytes, who->processes + 1, &err)) {
+    c->allowed = who->allowed;
+    /* The guest counts too, and a twin: the code gets the number it asked for. */
+    uint64_t processes = c->allowed.processes + (c->shape->is_live ? 2 : 1);
+    if (has_cgroup && !sandbox_cgroup_limit(slot, c->allowed.memory_bytes, processes, &err)) {
         warden_lease_fail(lease, &err);
         close(lease);
         warden_cell_end(w, c);
@@ -373,10 +430,11 @@ void warden_cell_grant(warden *w, cell *c, waiter *who)
     if (has_cgroup)
         sandbox_cgroup_read(slot, &c->before);
     else
-        limit_processes(c, who->processes);
+        limit_processes(c, c->allowed.processes);
     /* A live cell is told with each run what that may use. */
-    order_watch(c, has_cgroup ? 0 : who->memory_bytes, c->shape->is_live ? 0 : who->cpu_ms);
-    attest(w, c, who, message.text, sizeof(message.text));
+    order_watch(c, has_cgroup ? 0 : c->allowed.memory_bytes,
+                c->shape->is_live ? 0 : c->allowed.cpu_ms);
+    attest(w, c, message.text, sizeof(message.text));
     c->state = CELL_LEASED;
     c->daemon_fds[GRANT_LINK] = fcntl(c->link.fd, F_DUPFD_CLOEXEC, 3);
     warden_forget(w, &c->link); /* from now on it speaks to the daemon */

@@ -14,10 +14,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -25,6 +27,7 @@
 #include <unistd.h>
 
 #define DEPTH_MAX       64
+#define COPY_DEPTH_MAX  250 /* two descriptors each */
 #define TRIES_MAX       1000
 #define LIST_BYTES_MAX  (16u << 20)
 #define PLACEHOLDER     ".retort-%u.part" /* a file while it is being written */
@@ -278,4 +281,99 @@ bool sandbox_files_remove(int root, const char *path, rt_error *err)
     if (unlinkat(dir, name, 0) == 0 || (errno == EISDIR && remove_below(dir, name, 0)))
         return true;
     return fail_path(err, path);
+}
+
+/* ---- copying ---- */
+
+static bool copy_below(int from, int to, dev_t device, int depth, const char **culprit);
+
+static bool copy_file(int from, int to, const char *name, const struct stat *st)
+{
+    int in RT_CLEANUP(rt_closep) = sandbox_files_open(from, name, O_RDONLY);
+    int out RT_CLEANUP(rt_closep) =
+        openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return in >= 0 && out >= 0 && copy_all(in, out) && fchmod(out, st->st_mode & 07777) == 0 &&
+           futimens(out, (struct timespec[2]){ st->st_atim, st->st_mtim }) == 0;
+}
+
+static bool copy_link(int from, int to, const char *name)
+{
+    char target[FILE_PATH_MAX];
+    ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+    if (n < 0)
+        return false;
+    target[n] = '\0';
+    return symlinkat(target, to, name) == 0;
+}
+
+static bool copy_directory(int from, int to, const char *name, const struct stat *st, int depth,
+                           const char **culprit)
+{
+    if (depth >= COPY_DEPTH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (mkdirat(to, name, 0700) != 0 && errno != EEXIST) /* each cell has some of its own */
+        return false;
+    int in RT_CLEANUP(rt_closep) = sandbox_files_open(from, name, O_RDONLY | O_DIRECTORY);
+    int out RT_CLEANUP(rt_closep) = sandbox_files_open(to, name, O_RDONLY | O_DIRECTORY);
+    return in >= 0 && out >= 0 && copy_below(in, out, st->st_dev, depth + 1, culprit) &&
+           fchmod(out, st->st_mode & 07777) == 0 &&
+           futimens(out, (struct timespec[2]){ st->st_atim, st->st_mtim }) == 0;
+}
+
+/* A read path that lies on the scratch is another file system, and in the copy already. */
+static bool copy_one(int from, int to, const char *name, dev_t device, int depth,
+                     const char **culprit)
+{
+    struct stat st;
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_dev != device)
+        return true;
+    if (S_ISDIR(st.st_mode))
+        return copy_directory(from, to, name, &st, depth, culprit);
+    if (S_ISREG(st.st_mode))
+        return copy_file(from, to, name, &st);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(from, to, name);
+    return !S_ISFIFO(st.st_mode) || mkfifoat(to, name, st.st_mode & 07777) == 0;
+}
+
+static bool copy_below(int from, int to, dev_t device, int depth, const char **culprit)
+{
+    static char name[NAME_MAX + 1];
+    int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = again < 0 ? NULL : fdopendir(again);
+    bool ok = dir != NULL;
+    for (struct dirent *e; ok && (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            !copy_one(from, to, e->d_name, device, depth, culprit)) {
+            ok = false;
+            if (!*culprit) {
+                snprintf(name, sizeof(name), "%s", e->d_name);
+                *culprit = name;
+            }
+        }
+    int saved = errno;
+    if (dir)
+        closedir(dir);
+    errno = saved;
+    return ok;
+}
+
+bool sandbox_files_copy(int from, int to, uid_t uid, gid_t gid, rt_error *err)
+{
+    struct stat st;
+    const char *culprit = NULL;
+    if (fstat(from, &st) != 0)
+        return rt_fail_errno(err, "look at the scratch directory");
+    setfsgid(gid); /* what we make belongs to the code */
+    setfsuid(uid);
+    mode_t mask = umask(0);
+    bool ok = copy_below(from, to, st.st_dev, 0, &culprit);
+    int saved = errno;
+    umask(mask);
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    errno = saved;
+    return ok ? true : fail_path(err, culprit ? culprit : ".");
 }

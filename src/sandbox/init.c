@@ -519,6 +519,8 @@ static void obey(cell_init *me)
         uint64_t cpu_ms;
         memcpy(&cpu_ms, packet + sizeof(head), sizeof(cpu_ms));
         begin_run(me, cpu_ms);
+    } else if (head.kind == LINK_REST) {
+        rest(me);
     } else if (head.kind == LINK_DO && count > 0) {
         obey_file(me, packet + sizeof(head), (size_t)n - sizeof(head), fds);
     }

@@ -25,10 +25,11 @@
 
 #include "sandbox/cell.h"
 
-#define AHEAD_MAX        4u
-#define AHEAD_TIMEOUT_MS 2000
-#define AHEAD_AGE_NS     (60ull * 1000000000u) /* older than this, a cell is not worth its memory */
-#define START_TIMEOUT_MS 60000                 /* a cold zygote on a busy machine */
+#define AHEAD_MAX         4u
+#define AHEAD_TIMEOUT_MS  2000
+#define AHEAD_AGE_NS      (60ull * 1000000000u) /* older than this, a cell is not worth its memory */
+#define BRANCH_TIMEOUT_MS 10000
+#define START_TIMEOUT_MS  60000 /* a cold zygote on a busy machine */
 
 /* A request made before anybody needed it: its cell is usually there when somebody does. */
 typedef struct ahead {
@@ -327,5 +328,32 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
                 open_cell(lease, START_TIMEOUT_MS, spec, out, err));
     if (ok && !spec->is_live)
         ask_ahead(sandbox, &request);
+    return ok;
+}
+
+/* The new cell is made while the guest gets ready; then the warden may bring the two together. */
+static bool copy_guest(rt_cell *cell, int lease, rt_error *err)
+{
+    lease_message go = { .kind = LEASE_GO };
+    if (!sandbox_cell_ready_branch(cell, err))
+        return false;
+    jail_packet_send(lease, &go, sizeof(go), NULL, 0); /* if it was refused: its answer is there */
+    return true;
+}
+
+bool rt_cell_branch(rt_cell *cell, rt_cell **out, rt_error *err)
+{
+    int pair[2];
+    rt_cell_spec spec = { .frame_bytes = sandbox_cell_frame_bytes(cell) };
+    if (!rt_cell_begin(cell, 0, -1, err))
+        return false;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return rt_fail_errno(err, "socketpair");
+    int near RT_CLEANUP(rt_closep) = pair[0], far RT_CLEANUP(rt_closep) = pair[1];
+    bool ok = sandbox_cell_ask_branch(cell, far, err);
+    rt_closep(&far);
+    ok = ok && copy_guest(cell, near, err) &&
+         open_cell(RT_TAKE_FD(near), BRANCH_TIMEOUT_MS, &spec, out, err);
+    sandbox_cell_rest(cell);
     return ok;
 }

@@ -179,6 +179,13 @@ bool rt_cell_interrupt(rt_cell *cell, rt_error *err); /* SIGINT for the guest */
 bool rt_cell_is_over(rt_cell *cell);
 
 /*
+ * A copy of the live guest, its memory shared copy-on-write, with a copy of its files, in a cell of
+ * its own. Between runs only. RT_CONFLICT, with what the guest says, when something of it cannot be
+ * copied.
+ */
+bool rt_cell_branch(rt_cell *cell, rt_cell **out, rt_error *err);
+
+/*
  * Files of the scratch directory, by paths relative to it that lead through no link. From any
  * thread, during a run too. A directory can be listed and removed; one on the way to a file that is
  * written is made.

@@ -122,6 +122,8 @@ int sandbox_files_read(int root, const char *path, uint64_t *size, rt_error *err
 /* A memory file of entries, in no order. */
 int sandbox_files_list(int root, const char *path, uint64_t *size, rt_error *err);
 bool sandbox_files_remove(int root, const char *path, rt_error *err);
+/* Everything in one scratch directory into another, where it belongs to this user. */
+bool sandbox_files_copy(int from, int to, uid_t uid, gid_t gid, rt_error *err);
 
 /* ---- init.c: the first process of a cell; nursery.c: where it is born ---- */
 
@@ -159,6 +161,7 @@ typedef enum link_kind {
     LINK_MEMORY,   /* init: more memory than that; the cell was killed */
     LINK_CPU,      /* init: more CPU time than that; the cell was killed, unless it is live */
     LINK_BEGIN,    /* holder: a run begins in a live cell; uint64_t of CPU time it may use, in ms */
+    LINK_REST,     /* holder: nothing more for now; a live cell sleeps */
     LINK_DO,       /* holder: something with a file; a file_order and its path, with a socket for
                       the file_reply and, to write, a memory file */
 } link_kind;
@@ -191,6 +194,25 @@ typedef struct list_end {
     uint64_t is_scratch_full;
 } list_end;
 
+/* ---- midwife.c: live guests and their branches ---- */
+
+/* "Make the guest of this cell." The descriptors are those of the jail_order. */
+typedef struct midwife_order {
+    jail_order jail;
+    int32_t init;   /* the first process of the cell */
+    int32_t twin;   /* what to make it from */
+    int32_t source; /* for a branch: the guest whose twin that is; else 0 */
+    int32_t source_init;
+} midwife_order;
+
+typedef struct midwife_reply {
+    uint32_t serial;
+    int32_t guest, twin; /* or -1, and: */
+    rt_error error;
+} midwife_reply;
+
+_Noreturn void sandbox_midwife_main(int orders);
+
 /* ---- warden.c and its parts ---- */
 
 typedef enum warden_op { WARDEN_CELL, WARDEN_WARM } warden_op;
@@ -217,6 +239,8 @@ typedef enum lease_kind {
     LEASE_KILL,      /* daemon: end everything in the cell */
     LEASE_DONE,      /* daemon: it has answered; what did it use? */
     LEASE_INTERRUPT, /* daemon: SIGINT for the guest */
+    LEASE_BRANCH,    /* daemon: a cell for a branch of this one; with the lease it will have */
+    LEASE_GO,        /* daemon, on that lease: the guest is ready to be copied */
 } lease_kind;
 
 typedef struct lease_message {

@@ -194,6 +194,11 @@ void warden_pump(warden *w)
         cell *c = &w->cells[i];
         if (c->state != CELL_WAITS)
             continue;
+        if (c->heir) { /* a branch: made from its source */
+            if (c->heir->may_go)
+                warden_cell_deliver(w, c);
+            continue;
+        }
         warden_zygote_want(w, c->shape->zygote);
         if (c->shape->zygote->state == ZYGOTE_WARM)
             warden_cell_fork(w, c);
@@ -237,7 +242,8 @@ bool warden_has_room_to_live(const warden *w, rt_error *err)
     unsigned lives = 0, taken = 0, most = w->cell_count - RT_MAX(w->cell_count / 4, 1u);
     for (unsigned i = 0; i < w->cell_count; i++) {
         const cell *c = &w->cells[i];
-        lives += c->state != CELL_FREE && c->state != CELL_DYING && c->shape->is_live;
+        lives += c->state != CELL_FREE && c->state != CELL_DYING &&
+                 (c->state == CELL_GHOST || c->shape->is_live);
         taken += c->state == CELL_LEASED;
     }
     for (const waiter *who = w->first_waiter; who; who = who->next)
@@ -276,10 +282,8 @@ static bool read_request(warden *w, const warden_request *asked, const char *pat
     who->shape = find_shape(w, &like);
     if (!who->shape)
         return rt_fail(err, RT_LIMIT, "%d kinds of cell are in use at once; try again", SHAPES_MAX);
-    who->memory_bytes = asked->memory_bytes;
-    who->cpu_ms = asked->cpu_ms;
+    who->allowed = (allowance){ asked->memory_bytes, asked->cpu_ms, asked->processes };
     who->is_early = asked->is_early != 0;
-    who->processes = asked->processes;
     return true;
 }
 
@@ -357,7 +361,8 @@ static void hear_daemon(warden *w, source *s)
 static bool is_known(const warden *w, pid_t pid)
 {
     for (unsigned i = 0; i < w->cell_count; i++)
-        if (w->cells[i].init_pid == pid || w->cells[i].main_pid == pid)
+        if (w->cells[i].init_pid == pid || w->cells[i].main_pid == pid ||
+            w->cells[i].twin_pid == pid)
             return true;
     for (size_t i = 0; i < w->zygote_count; i++)
         if (w->zygotes[i].pid == pid)
@@ -365,7 +370,7 @@ static bool is_known(const warden *w, pid_t pid)
     for (size_t i = 0; i < ROOTS_MAX; i++)
         if (w->roots[i].pid == pid)
             return true;
-    return false;
+    return w->midwife_pid == pid;
 }
 
 /* A child nobody waits for (its birth failed half-way) would keep its pid namespace from ending. */
@@ -438,12 +443,14 @@ static bool set_up(warden *w, rt_error *err)
     for (unsigned i = 0; w->cells && i < w->cell_count; i++) {
         cell *c = &w->cells[i];
         c->slot = i;
-        c->link.fd = c->init_death.fd = c->main_death.fd = c->lease.fd = c->porch = -1;
+        c->link.fd = c->init_death.fd = c->main_death.fd = c->twin_death.fd = c->lease.fd = -1;
+        c->porch = -1;
         memset(c->guest_fds, -1, sizeof(c->guest_fds));
         memset(c->daemon_fds, -1, sizeof(c->daemon_fds));
     }
     for (size_t i = 0; i < ROOTS_MAX; i++)
         w->roots[i].orders.fd = w->roots[i].death.fd = -1;
+    w->midwife.fd = w->midwife_death.fd = -1;
     w->last_waiter = &w->first_waiter;
     w->epoll = epoll_create1(EPOLL_CLOEXEC);
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -6,7 +6,8 @@
  * which is the only place that decides what to start next.
  *
  * A cell's way:  FREE → BIRTH (nursery asked) → MOUNTS (its first process sets up) → WAITS (for a
- * warm zygote) → FORK (zygote asked) → READY (in the pool) → LEASED → DYING → FREE.
+ * warm zygote) → FORK (zygote asked) → READY (in the pool) → LEASED → DYING → FREE. A live one goes
+ * from FORK, where it got its twin, over DELIVERY (midwife asked); so does a branch, from WAITS.
  */
 #ifndef RETORT_SANDBOX_WARDEN_H
 #define RETORT_SANDBOX_WARDEN_H
@@ -68,41 +69,58 @@ typedef enum cell_state {
     CELL_MOUNTS,
     CELL_WAITS,
     CELL_FORK,
+    CELL_DELIVERY,
     CELL_READY,
     CELL_LEASED,
     CELL_DYING,
+    CELL_GHOST, /* over, but branches of it live: what they share of its memory counts here */
 } cell_state;
+
+/* What its holder was promised. */
+typedef struct allowance {
+    uint64_t memory_bytes, cpu_ms, processes;
+} allowance;
+
+typedef struct waiter waiter;
 
 typedef struct cell {
     cell_state state;
     unsigned slot;
     shape *shape;
-    source link, init_death, main_death, lease;
-    int porch; /* our end: given to each process that enters */
-    pid_t init_pid, main_pid;
-    bool is_forking, is_bearing; /* an order is under way whose answer we must await */
-    int daemon_fds[GRANT_FDS];   /* the daemon's ends, until they are granted */
+    source link, init_death, main_death, twin_death, lease;
+    int porch;                                  /* our end: given to each process that enters */
+    pid_t init_pid, main_pid, twin_pid;         /* the twin: see midwife.c */
+    bool is_forking, is_bearing, is_delivering; /* an order is under way: its answer must come */
+    int daemon_fds[GRANT_FDS];                  /* the daemon's ends, until they are granted */
     int guest_fds[JAIL_ORDER_FDS_MAX];
     bool is_mounted;
     bool is_finished; /* what it used has been told */
     cgroup_counts before;
+    allowance allowed;
+    struct cell *origin; /* of a branch that is being made */
+    waiter *heir;        /* who will have it */
+    unsigned family;     /* 0: it was never branched */
     rt_error error;
 } cell;
 
 /* A request that has not got its cell yet. */
-typedef struct waiter {
-    struct waiter *next;
+struct waiter {
+    waiter *next;
     shape *shape;   /* a cell of it, or NULL: */
     zygote *zygote; /* word that this is warm */
     source lease;
-    uint64_t memory_bytes, cpu_ms, processes;
+    allowance allowed;
     bool is_early; /* asked ahead: everybody else comes first */
-} waiter;
+    bool may_go;   /* of a branch: its source is ready to be copied */
+};
 
 struct warden {
     const warden_setup *setup;
     int epoll;
     source daemon, keeper, tick, refill;
+    source midwife, midwife_death; /* she is started when first wanted */
+    pid_t midwife_pid;
+    unsigned families;
     uint64_t refill_ns;    /* no cell is made ahead before this */
     root roots[ROOTS_MAX]; /* the first one is the plain one, where zygotes live */
     zygote zygotes[ZYGOTES_MAX];
@@ -132,12 +150,24 @@ zygote *warden_zygote_find(warden *w, const char *name);
 bool warden_birth(warden *w, root *r, const birth_order *order, const char *argv, const int *fds);
 
 /* cells (cells.c) */
-bool warden_cell_make(warden *w, shape *s);
+cell *warden_cell_make(warden *w, shape *s); /* NULL: not now */
+jail_order warden_jail_order(const warden *w, const cell *c, int fds[JAIL_ORDER_FDS_MAX]);
+bool warden_main_adopt(warden *w, cell *c, pid_t pid);
 void warden_cell_fork(warden *w, cell *c);
 void warden_cell_grant(warden *w, cell *c, waiter *who);
 void warden_cell_end(warden *w, cell *c);
 void warden_cell_born(warden *w, const birth_reply *reply);
 void warden_cell_forked(warden *w, const jail_order_reply *reply);
 void warden_lease_fail(int lease, const rt_error *err);
+
+/* live cells (lives.c) */
+void warden_cell_deliver(warden *w, cell *c);
+void warden_cell_branch(warden *w, cell *origin, int lease);
+/* A branch could not be made: whoever wanted it is told. */
+void warden_disinherit(warden *w, cell *c, const rt_error *why);
+bool warden_twin_adopt(warden *w, cell *c, pid_t pid);
+void warden_twin_kill(cell *c);
+/* True when the slot must stay taken for the sake of its branches. */
+bool warden_keeps_ghost(warden *w, cell *c);
 
 #endif

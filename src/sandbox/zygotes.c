@@ -102,7 +102,7 @@ static void bury_nursery(warden *w, source *s)
 static bool is_root_needed(const warden *w, const root *r)
 {
     for (unsigned i = 0; i < w->cell_count; i++)
-        if (w->cells[i].state != CELL_FREE && w->cells[i].shape->root == r)
+        if (w->cells[i].shape && w->cells[i].shape->root == r)
             return true;
     for (const waiter *who = w->first_waiter; who; who = who->next)
         if (who->shape && who->shape->root == r)

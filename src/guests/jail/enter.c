@@ -138,9 +138,12 @@ static bool settle_process(entry *e, rt_error *err)
     return true;
 }
 
-static bool allow_beneath(int ruleset, const char *path, uint64_t access, rt_error *err)
+static bool allow_beneath(int ruleset, const char *root, const char *path, uint64_t access,
+                          rt_error *err)
 {
-    int dir = open(path, O_PATH | O_CLOEXEC);
+    char whole[JAIL_PATH_MAX * 2];
+    snprintf(whole, sizeof(whole), "%s%s", root, path);
+    int dir = open(whole, O_PATH | O_CLOEXEC);
     if (dir < 0)
         return errno == ENOENT ? true : rt_fail_errno(err, "open %s", path);
     struct landlock_path_beneath_attr rule = { .allowed_access = access, .parent_fd = dir };
@@ -152,28 +155,40 @@ static bool allow_beneath(int ruleset, const char *path, uint64_t access, rt_err
 }
 
 /* Says again, by another mechanism, what the mounts say: read anything here, write only scratch. */
+int jail_landlock(const jail_order *order, const char *root, rt_error *err)
+{
+    const uint64_t reads =
+        LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+    const uint64_t all = (LANDLOCK_ACCESS_FS_REFER << 1) - 1; /* all of version 2 */
+    const uint64_t device = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+    const struct {
+        const char *path;
+        uint64_t access;
+    } rules[] = {
+        { "/", reads },          { order->workdir, order->is_scratch_readonly ? reads : all },
+        { "/dev/null", device }, { "/dev/zero", device },
+        { "/dev/full", device }, { "/proc", reads | LANDLOCK_ACCESS_FS_WRITE_FILE },
+    };
+    struct landlock_ruleset_attr attr = { .handled_access_fs = all };
+    int ruleset =
+        (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+    bool ok = ruleset >= 0 || rt_fail_errno(err, "landlock_create_ruleset");
+    for (size_t i = 0; ok && i < sizeof(rules) / sizeof(rules[0]); i++)
+        ok = allow_beneath(ruleset, root, rules[i].path, rules[i].access, err);
+    if (!ok && ruleset >= 0)
+        close(ruleset);
+    return ok ? ruleset : -1;
+}
+
 static bool apply_landlock(entry *e, rt_error *err)
 {
     if (!e->order->has_landlock)
         return true;
-    const uint64_t read_access =
-        LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-    const uint64_t all_access = (LANDLOCK_ACCESS_FS_REFER << 1) - 1; /* all of version 2 */
-    struct landlock_ruleset_attr attr = { .handled_access_fs = all_access };
-    int ruleset =
-        (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+    int ruleset = jail_landlock(e->order, "", err);
     if (ruleset < 0)
-        return rt_fail_errno(err, "landlock_create_ruleset");
-    const uint64_t device_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
-    uint64_t scratch = e->order->is_scratch_readonly ? read_access : all_access;
-    bool ok = allow_beneath(ruleset, "/", read_access, err) &&
-              allow_beneath(ruleset, e->order->workdir, scratch, err) &&
-              allow_beneath(ruleset, "/dev/null", device_access, err) &&
-              allow_beneath(ruleset, "/dev/zero", device_access, err) &&
-              allow_beneath(ruleset, "/dev/full", device_access, err) &&
-              allow_beneath(ruleset, "/proc", read_access | LANDLOCK_ACCESS_FS_WRITE_FILE, err);
-    if (ok && syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
-        ok = rt_fail_errno(err, "landlock_restrict_self");
+        return false;
+    bool ok = syscall(SYS_landlock_restrict_self, ruleset, 0) == 0 ||
+              rt_fail_errno(err, "landlock_restrict_self");
     close(ruleset);
     return ok;
 }
@@ -217,10 +232,15 @@ static uint64_t read_data_bytes(void)
 
 static uint64_t own_data_bytes; /* of the interpreter, before it runs anything for the user */
 
+void jail_settle(void)
+{
+    own_data_bytes = read_data_bytes();
+}
+
 static bool say_hello(entry *e, rt_error *err)
 {
     char layers[640], text[768];
-    own_data_bytes = read_data_bytes();
+    jail_settle();
     jail_describe(layers, sizeof(layers), e->order->has_landlock);
     int n = snprintf(text, sizeof(text), "{\"op\":\"hello\",\"layers\":%s}", layers);
     return jail_frame_send(JAIL_CONTROL_FD, text, (size_t)n, NULL, 0, err);

@@ -50,6 +50,8 @@ typedef struct jail_order {
     uint32_t has_landlock; /* refuse to start if Landlock cannot be had */
     uint32_t is_scratch_readonly;
     uint32_t is_ahead; /* nobody waits for it yet: there is time to rehearse */
+    uint32_t
+        is_twin; /* not into a cell: fork, stay outside, and park. No descriptors come with it */
     char workdir[JAIL_PATH_MAX];
 } jail_order;
 
@@ -78,6 +80,16 @@ int jail_serve(int orders_fd, const jail_hooks *hooks);
  * waits for those copies. One that somebody waits for does not.
  */
 bool jail_is_ahead(void);
+
+/*
+ * Waits where the process can be copied: for a frame on `control`, or for the end of time where
+ * that is -1. JAIL_ARRIVED: we are the copy, sealed in a cell of our own, with nothing but
+ * descriptors 0 to
+ * 3. No other thread may be awake. The copy has its parent's memory and none of its children,
+ * timers, signal handlers or locks.
+ */
+enum { JAIL_WOKEN = 1, JAIL_ARRIVED = 0x5eed };
+long jail_park(int control);
 
 /* Tells the warden that the zygote is warm; what `about` says is shown by `retort languages`. */
 bool jail_announce(int orders_fd, const char *about, rt_error *err);
@@ -123,6 +135,12 @@ pid_t jail_clone(unsigned long extra_flags);
 
 /* Seals the calling process. `fds` are those of the order; what moves is moved in it too. */
 bool jail_enter(const jail_order *order, int *fds, rt_error *err);
+
+/* The rules of Landlock for a cell whose root is seen at `root`, as a descriptor; or -1. */
+int jail_landlock(const jail_order *order, const char *root, rt_error *err);
+
+/* Notes what the interpreter has before it runs anything for the user; jail_limit() adds to it. */
+void jail_settle(void);
 
 /* What is in force, read back from the kernel, as a JSON object into text. */
 void jail_describe(char *text, size_t size, bool has_landlock);

@@ -10,10 +10,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,15 +129,71 @@ static int look_at_threads(bool *are_quiet)
  * child, where the thread does not exist, that lock would stay held for ever. So we wait until all
  * sleep; a sleeping thread holds none.
  */
+static bool is_alone; /* once alone, a zygote stays so */
+
 static void await_quiet(void)
 {
-    static bool is_alone;
     bool are_quiet = is_alone;
     for (int i = 0; !are_quiet && i < QUIET_TRIES; i++) {
         is_alone = look_at_threads(&are_quiet) == 1;
         if (!are_quiet)
             nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
     }
+}
+
+/* What a copy of a process must know anew; the rest of it is in memory, and came along. */
+static void arrive(pid_t *tid, void *robust, size_t robust_len)
+{
+    sigset_t none;
+    unsigned seed = 0;
+    *tid = (pid_t)syscall(SYS_gettid);
+    syscall(SYS_set_tid_address, tid);
+    syscall(SYS_set_robust_list, robust, robust_len);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)!getrandom(&seed, sizeof(seed), 0);
+    srand(seed);
+    srandom(seed ^ 0x9e3779b9u);
+}
+
+long jail_park(int control)
+{
+    void *robust;
+    size_t robust_len;
+    pid_t *tid = find_tid(&robust, &robust_len);
+    struct pollfd polled = { .fd = control, .events = POLLIN };
+    long n;
+    is_alone = false; /* the user's code may have got itself company */
+    await_quiet();
+    do
+        n = syscall(SYS_ppoll, &polled, control < 0 ? 0 : 1, NULL, NULL, 0);
+    while (n < 0 && errno == EINTR);
+    if (n == JAIL_ARRIVED && tid)
+        arrive(tid, robust, robust_len);
+    return n;
+}
+
+/* A process that shares its memory with a live guest and never runs: the midwife forks it. */
+static int become_twin(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i <= STDERR_FILENO; i++)
+        dup2(null, i);
+    syscall(SYS_close_range, 3U, ~0U, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (jail_park(-1) != JAIL_ARRIVED)
+        _exit(1);
+    jail_settle();
+    return JAIL_CONTROL_FD;
+}
+
+static pid_t fork_twin(const jail_hooks *hooks)
+{
+    await_quiet();
+    call(hooks->before_fork);
+    pid_t pid = jail_clone(CLONE_PARENT);
+    call(pid == 0 ? hooks->after_fork_child : hooks->after_fork_parent);
+    return pid;
 }
 
 static pid_t fork_into(const int *fds, int own_pid_ns, const jail_hooks *hooks)
@@ -168,12 +228,13 @@ int jail_serve(int orders_fd, const jail_hooks *hooks)
                                      &fd_count, 0);
         if (n <= 0)
             _exit(n == 0 ? 0 : 1);
+        bool is_twin = n == (ssize_t)sizeof(order) && order.is_twin && fd_count == 0;
         bool is_whole = n == (ssize_t)sizeof(order) && order.cgroup_count <= JAIL_CGROUPS_MAX &&
                         fd_count == JAIL_FD_CGROUP + order.cgroup_count;
         errno = EPROTO;
-        pid_t pid = is_whole ? fork_into(fds, own_pid_ns, hooks) : -1;
+        pid_t pid = is_twin ? fork_twin(hooks) : is_whole ? fork_into(fds, own_pid_ns, hooks) : -1;
         if (pid == 0)
-            return become_guest(&order, fds);
+            return is_twin ? become_twin() : become_guest(&order, fds);
         jail_order_reply reply = { .serial = order.serial,
                                    .pid = pid,
                                    .error = pid < 0 ? errno : 0 };

@@ -26,6 +26,7 @@ import threading
 import types
 
 import answers
+import branching
 import compiling
 import faults
 import imports
@@ -81,7 +82,11 @@ class Guest:
                 if frame is None:
                     os._exit(0)
                 data, fds = frame
-                self.handle(json.loads(data), fds)
+                order = json.loads(data)
+                if order["op"] == "branch":
+                    self._branch(order)
+                else:
+                    self.handle(order, fds)
             except KeyboardInterrupt as exc:  # it came while the answer was on its way
                 if self.unanswered is not None:
                     self._reply(self.unanswered, {"op": "error", **faults.describe(exc, [])})
@@ -116,6 +121,18 @@ class Guest:
     def _interrupt(self, *_):
         if self.unanswered is not None:
             raise KeyboardInterrupt("the run was interrupted")
+
+    def _branch(self, order):
+        """Says whether we can be copied, and waits for it; what comes back may be the copy."""
+        self._flush()
+        found = branching.obstacles(self.loop)
+        if found:
+            self._send({"op": "error", "id": order.get("id"), "message": found})
+            return
+        place = branching.remember()
+        self._send({"op": "ready", "id": order.get("id")})
+        if self.port.park(self.control):
+            branching.arrive(place, self.loop)
 
     def _reply(self, number, reply):
         reply["id"] = number

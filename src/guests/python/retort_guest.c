@@ -35,6 +35,25 @@ static PyObject *serve(PyObject *self, PyObject *args)
     return PyLong_FromLong(jail_serve(fd, &(jail_hooks){ 0 }));
 }
 
+/*
+ * Where the interpreter can be copied: 0 when a frame has come, 1 in a copy. Python's own hooks do
+ * the rest, as around any fork: locks are made anew, generators of random numbers are seeded.
+ */
+static PyObject *park(PyObject *self, PyObject *args)
+{
+    int fd;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    PyOS_BeforeFork();
+    bool has_arrived = jail_park(fd) == JAIL_ARRIVED;
+    if (has_arrived)
+        PyOS_AfterFork_Child();
+    else
+        PyOS_AfterFork_Parent();
+    return PyBool_FromLong(has_arrived);
+}
+
 static PyObject *is_ahead(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -132,6 +151,7 @@ static PyObject *limit(PyObject *self, PyObject *args)
 static PyMethodDef functions[] = {
     { "is_ahead", is_ahead, METH_NOARGS, "Whether nobody waits for this cell yet." },
     { "serve", serve, METH_VARARGS, "serve(fd): fork on each order; returns in a sealed child" },
+    { "park", park, METH_VARARGS, "park(fd): wait to be copied; True in a copy" },
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
     { "recv", recv_frame, METH_VARARGS, "recv(fd): (bytes, [descriptors]), or None at the end" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },

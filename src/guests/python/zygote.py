@@ -42,7 +42,7 @@ REHEARSAL = [
 def load_guest():
     """Our modules leave sys.modules again: a user may have an `imports.py` of his own."""
     sys.path.insert(0, FOLDER)
-    names = ["retort_guest", "faults", "imports", "answers", "compiling", "guest"]
+    names = ["retort_guest", "faults", "imports", "answers", "compiling", "branching", "guest"]
     modules = {name: importlib.import_module(name) for name in names}
     sys.path.remove(FOLDER)
     for name in names:
