@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tools.h - tools: what there is, which one is meant, and calling it.
+ *
+ * Promise: every tool has one name, "server:tool", whoever provides it; looking around never loads
+ * code or schemas; a provider that is slow, dead or lying costs its own callers an error and nobody
+ * else anything. A tool is called only by whom it was granted to: that is decided upstairs (engine),
+ * once, for every way a call can come.
+ *
+ *     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+ *     rt_tools_open(&(rt_tools_config){ .store = store }, &tools, err);
+ *     rt_tools_add(tools, provider, err);
+ *     rt_tool_hit hits[10];
+ *     size_t count = rt_tools_search(tools, RT_STR("who committed last week"), &arena, hits, 10);
+ *     rt_tools_call(tools, &call, &arena, &result, err);
+ *
+ * Any thread may call.
+ */
+#ifndef RT_TOOLS_TOOLS_H
+#define RT_TOOLS_TOOLS_H
+
+#include "base/base.h"
+#include "store/store.h"
+
+typedef struct rt_tools rt_tools;
+
+typedef enum rt_tool_flags {
+    RT_TOOL_READ_ONLY = 1 << 0,     /* changes nothing */
+    RT_TOOL_DESTRUCTIVE = 1 << 1,   /* may delete or overwrite */
+    RT_TOOL_IDEMPOTENT = 1 << 2,    /* twice is as once */
+    RT_TOOL_OPEN_WORLD = 1 << 3,    /* talks to the world outside */
+    RT_TOOL_NEEDS_APPROVAL = 1 << 4,
+    RT_TOOL_SIDE_EFFECT = 1 << 5,   /* its runs are never answered from the cache */
+    RT_TOOL_SEES_PII = 1 << 6,      /* gets real values in place of tokens */
+} rt_tool_flags;
+
+typedef struct rt_tool {
+    rt_str name;   /* "github:list_commits" */
+    rt_str server; /* "github" */
+    rt_str title, description, category, version;
+    rt_str input_schema, output_schema; /* JSON text; empty when unknown or not asked for */
+    unsigned flags;
+} rt_tool;
+
+/* -- Providers --------------------------------------------------------------------------------- */
+
+typedef struct rt_tool_call {
+    rt_str tool;      /* "server:tool" */
+    rt_str arguments; /* a JSON object */
+    uint64_t deadline_ns; /* on rt_now_ns()'s clock; 0: the provider's own time-out */
+    int cancel_fd;        /* readable: give up (an rt_canceller's); -1: none */
+    void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
+    void *progress_ctx;
+    rt_str traceparent; /* may be empty */
+} rt_tool_call;
+
+typedef struct rt_tool_result {
+    rt_str value;     /* JSON: the structured result if there is one, else made of the content */
+    rt_str content;   /* JSON array of MCP content blocks, as the provider gave it */
+    bool is_error;    /* the tool itself failed; value says how */
+    uint64_t elapsed_us;
+} rt_tool_result;
+
+typedef struct rt_provider rt_provider;
+struct rt_provider {
+    char name[64]; /* the server's part of its tools' names */
+    /* Tools with their schemas, into the arena. */
+    bool (*list)(rt_provider *self, rt_arena *arena, rt_tool **out, size_t *count, rt_error *err);
+    bool (*call)(rt_provider *self, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
+                 rt_error *err);
+    void (*health)(rt_provider *self, rt_json_writer *w); /* one object: status, latency, tools … */
+    void (*close)(rt_provider *self);
+    void (*on_change)(void *ctx, rt_provider *self); /* set by the registry: its list has changed */
+    void *change_ctx;
+};
+
+/* -- The registry ------------------------------------------------------------------------------ */
+
+typedef struct rt_tools_config {
+    rt_store *store; /* usage, imported tools; NULL: none are kept */
+} rt_tools_config;
+
+bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err);
+void rt_tools_close(rt_tools *tools);
+void rt_tools_closep(rt_tools **tools);
+
+bool rt_tools_add(rt_tools *tools, rt_provider *provider, rt_error *err); /* owns it from then on */
+bool rt_tools_remove(rt_tools *tools, rt_str provider, rt_error *err);
+
+/* Without schemas; newest list of every provider, in the order of names. */
+size_t rt_tools_list(rt_tools *tools, rt_str category, rt_arena *arena, rt_tool **out);
+/* With schemas. RT_NOT_FOUND, with a suggestion. */
+bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err);
+
+bool rt_tools_call(rt_tools *tools, const rt_tool_call *call, rt_arena *arena,
+                   rt_tool_result *out, rt_error *err);
+
+/* -- Search (search.h has the index alone, for other rooms and for measuring) -------------------- */
+
+typedef struct rt_tool_hit {
+    rt_tool tool; /* without schemas; lives in the arena */
+    double score, lexical, semantic, usage;
+} rt_tool_hit;
+
+size_t rt_tools_search(rt_tools *tools, rt_str query, rt_arena *arena, rt_tool_hit *hits,
+                       size_t max);
+
+#endif
