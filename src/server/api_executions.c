@@ -172,7 +172,7 @@ const http_operation api_execution_rows[] = {
       .responses = HTTP_RESPONSES({ 200, "Execution", "The run has ended" },
                                   { 200, HTTP_EVENTS, "The run as it happens" },
                                   { 202, "ExecutionAccepted", "The run waits or runs" }),
-      .errors = "404 409 499 501",
+      .errors = "404 409 499 422",
       .handler = run },
     { .method = "GET",
       .path = "/v1/executions/{id}/events",

@@ -125,7 +125,9 @@ Test(http, what_makes_no_sense_is_refused_with_a_reason, .fini = stop)
         { "POST /v1/keys HTTP/1.1\r\nContent-Type: application/json; charset=latin1\r\n"
           "Content-Length: 2",
           "{}", 415, "UTF-8" },
-        { "POST /v1/keys HTTP/1.1\r\nContent-Length: 1001", "", 413, "at most 1000" },
+        { "POST /v1/keys HTTP/1.1\r\nContent-Length: 2000000", "", 413, "at most 1000" },
+        { "POST /v1/keys HTTP/1.1\r\nContent-Length: 1001\r\nExpect: 100-continue", "", 413,
+          "at most 1000" },
         { "POST /v1/keys HTTP/1.1\r\nContent-Length: 1", "{", 400, "not JSON" },
         { "POST /v1/keys HTTP/1.1\r\nContent-Length: 2", "[]", 400, "must be a JSON object" },
         { "POST /v1/keys HTTP/1.1\r\nContent-Length: 9", "{\"nam\":1}", 400, "unknown member" },

@@ -217,6 +217,8 @@ bool rt_server_stop(rt_server *s, uint64_t drain_ms)
     struct timespec until;
     if (!atomic_exchange(&s->is_stopping, true))
         s->listener = MHD_quiesce_daemon(s->daemon);
+    if (s->listener >= 0) /* the daemon's thread may still wait for it, which keeps it open */
+        shutdown(s->listener, SHUT_RD);
     rt_closep(&s->listener);
     s->listener = -1;
     clock_gettime(CLOCK_MONOTONIC, &until);
