@@ -51,16 +51,23 @@ static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
 
 /* ---- admission, between the cache and the run ---- */
 
+void engine_enlist(passage *p)
+{
+    if (p->row)
+        return;
+    if (!p->canceller) {
+        rt_canceller_init(&p->own_canceller);
+        p->canceller = &p->own_canceller;
+    }
+    p->row = engine_registry_add(p->engine->registry, p);
+}
+
 bool engine_admit(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
     rt_engine *e = p->engine;
     rt_str group = r->caller.key_id.len ? r->caller.key_id : r->caller.organisation_id;
-    if (!p->canceller) {
-        rt_canceller_init(&p->own_canceller);
-        p->canceller = &p->own_canceller;
-    }
-    p->row = engine_registry_add(e->registry, p);
+    engine_enlist(p);
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     if (!engine_admission_enter(e->admission, group, p->policy.memory_bytes, p->canceller,

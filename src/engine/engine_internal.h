@@ -133,7 +133,8 @@ bool engine_tell(passage *p, const char *event, rt_str json);
 /* The stages up to the reservation; `job` (may be NULL) is who can be found under the id. */
 bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt_arena *arena,
                     rt_answer *answer, rt_job *job, rt_error *err);
-bool engine_walk_rest(passage *p, rt_error *err);  /* the others, up to the record */
+bool engine_walk_rest(passage *p, rt_error *err); /* the others, up to the record */
+void engine_enlist(passage *p); /* from now on it can be found and cancelled by its id */
 void engine_fail(passage *p, const rt_error *why); /* what was reserved is on record as failed */
 void engine_passage_end(passage *p);               /* gives back what it held */
 

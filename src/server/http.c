@@ -250,13 +250,21 @@ static bool is_json_type(rt_str value)
     return is_json;
 }
 
+/* What `curl -d` says when it is told nothing; a page that could say it too names its origin. */
+static bool is_from_curl(const http_request *r, rt_str type)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    return type.len == sizeof(form) - 1 && strncasecmp(type.ptr, form, type.len) == 0 &&
+           http_header(r, "Origin").len == 0;
+}
+
 static bool check_type(exchange *x, rt_error *err)
 {
     http_request *r = &x->request;
     uint64_t length;
     rt_str type = http_header(r, "Content-Type");
     if (!r->operation->request || (r->operation->flags & HTTP_RAW_BODY) || type.len == 0 ||
-        !has_body(r, &length) || is_json_type(type))
+        !has_body(r, &length) || is_json_type(type) || is_from_curl(r, type))
         return true;
     return http_fail(&x->reply, 415, err,
                      "the body must be JSON in UTF-8: send 'Content-Type: application/json'");
