@@ -204,10 +204,12 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
                                                   .max_memory_bytes = l->max_memory_bytes,
                                                   .wait_ms = l->queue_wait_ms });
     e->registry = engine_registry_new();
+    e->approvals = engine_approvals_new();
     pthread_mutex_init(&e->lock, NULL);
     if (!choose_policies(e, err) ||
         !rt_execution_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
-        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
+        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
+        !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
     e->sessions = engine_sessions_new(e);
     *out = RT_TAKE(e);
@@ -229,6 +231,7 @@ void rt_engine_close(rt_engine *e)
     if (!e)
         return;
     engine_sessions_free(e->sessions);
+    engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
     pthread_mutex_destroy(&e->lock);

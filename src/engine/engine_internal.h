@@ -159,6 +159,13 @@ unsigned engine_sessions_count(sessions *s);
 const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *language);
 void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a death */
 
+/* -- Approvals (approvals.c) ------------------------------------------------------------------- */
+
+typedef struct approvals approvals;
+approvals *engine_approvals_new(void);
+void engine_approvals_free(approvals *a);
+void engine_approvals_wake(approvals *a); /* something was decided, or somebody cancelled */
+
 struct rt_engine {
     rt_engine_config config;
     rt_policy ceiling, base_policy;
@@ -167,6 +174,7 @@ struct rt_engine {
     admission *admission;
     registry *registry;
     sessions *sessions;
+    approvals *approvals;
     rt_arena arena; /* what lives as long as the engine */
     atomic_bool is_stopping;
 };
