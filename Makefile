@@ -45,7 +45,8 @@ obj = $(patsubst src/%.c,$(B)/obj/%.o,$(1))
 NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
-GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node $(B)/guests/shell/retort-shell
+GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -82,6 +83,10 @@ $(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(GUES
 $(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(GUEST_SRC) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(GUEST_SRC)
+
+$(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)

@@ -182,6 +182,9 @@ static bool await_answer(int lease, int cancel_fd, int timeout_ms, lease_message
     if (n <= 0)
         return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", timeout_ms / 1000);
     ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
+    /* It was closed before something of ours was read; what was said first is still there. */
+    if (got < 0 && errno == ECONNRESET)
+        got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
     if (got != (ssize_t)sizeof(*answer))
         return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
     if (answer->kind == LEASE_FAIL) {
