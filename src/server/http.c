@@ -282,6 +282,31 @@ static bool (*const steps[])(exchange *, rt_error *) = {
 
 /* ---- the callbacks ---- */
 
+void server_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    rt_server *server = cls;
+    patience_client *client = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        client = malloc(sizeof(*client));
+        if (!client)
+            rt_out_of_memory(sizeof(*client));
+        patience_new_client(server->patience, client,
+                            server_socket(&(http_request){ .connection = connection }));
+        *context = client;
+    } else if (client) {
+        patience_end_client(server->patience, client);
+        free(client);
+    }
+}
+
+static patience_client *client_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 static void take_id(http_request *r)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -342,7 +367,10 @@ static enum MHD_Result begin(exchange *x, const char *method)
     rt_error err = { 0 };
     rt_trace parent = rt_trace_parse(http_header(r, "traceparent"));
     uint64_t length;
+    patience_client *client = client_of(r->connection);
     x->is_begun = true;
+    if (client)
+        patience_heard(r->server->patience, client);
     take_id(r);
     r->method = rt_arena_str(&r->arena, rt_str_of(method));
     rt_span_start(r->server->config.telemetry, &x->span, "HTTP", RT_SPAN_SERVER,
@@ -463,10 +491,11 @@ void server_on_completed(void *cls, struct MHD_Connection *connection, void **co
 {
     rt_server *server = cls;
     exchange *x = *context;
-    (void)connection;
-    (void)why;
+    patience_client *client = client_of(connection);
     if (!x)
         return;
+    if (client && why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        patience_waits(server->patience, client);
     *context = NULL;
     if (x->is_sent)
         tell(x);
