@@ -142,8 +142,7 @@ static void write_path_parameters(rt_json_writer *w, const http_operation *op)
         snprintf(text, sizeof(text), "%.*s", RT_FMT(name));
         if (!is_declared(op, name))
             write_parameter(
-                w, &(http_parameter){
-                       .name = text, .in = HTTP_IN_PATH, .min = 1, .max = is_rest ? 200 : 255 });
+                w, &(http_parameter){ .name = text, .in = HTTP_IN_PATH, .min = 1, .max = 255 });
     }
 }
 
@@ -168,7 +167,7 @@ static void write_media(rt_json_writer *w, const char *schema)
         write_ref(w, "schemas", "", schema);
     } else {
         rt_jw_object(w);
-        if (strcmp(schema, HTTP_ANY) != 0 && strcmp(schema, HTTP_BYTES) != 0)
+        if (strcmp(schema, HTTP_HTML) == 0 || strcmp(schema, HTTP_TEXT) == 0)
             rt_jw_kstr(w, "type", RT_STR("string"));
         rt_jw_end(w);
     }
