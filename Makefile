@@ -191,9 +191,28 @@ $(B)/fuzz/%: src/%.c $(B)/fuzz/libretort.a
 $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
 
+# Small programs of bench/: a peer, and what a cell could cost at the least.
+$(B)/mhd-constant: bench/mhd_constant.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lmicrohttpd -lpthread
+
+$(B)/empty-cells: bench/empty_cells.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+# The guests once more, with a jail that has no walls.
+OPEN_JAIL := bench/open_jail.c $(GUEST_SRC)
+OPEN_JAIL_FLAGS = $(GUEST_CFLAGS) -shared -Wl,--wrap=jail_serve,--wrap=jail_is_ahead
+$(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort_guest.c $(OPEN_JAIL) $(GUEST_FILES)
+	@mkdir -p $(@D)
+	rm -rf $(@D)/python $(@D)/node
+	cp -a $(B)/guests/python $(B)/guests/node $(@D)/
+	$(CC) $(OPEN_JAIL_FLAGS) $(PY_CFLAGS) -o $(@D)/python/retort_guest.abi3.so src/guests/python/retort_guest.c $(OPEN_JAIL)
+	$(CC) $(OPEN_JAIL_FLAGS) -I$(NODE_INC) -o $(@D)/node/retort_guest.node src/guests/node/retort_guest.c $(OPEN_JAIL)
+	@touch $@
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
-	@$(MAKE) --no-print-directory -s all $(B)/json-bench
+	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
 	@$(PYTHON) bench/bench.py $(ROWS)
 
 format:
