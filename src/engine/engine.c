@@ -53,8 +53,13 @@ static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
 
 void engine_enlist(passage *p)
 {
+    const rt_request *r = p->request;
     if (p->row)
         return;
+    if (r->on_work)
+        r->on_work(r->work_ctx);
+    if (!p->id.ptr)
+        p->id = rt_id_new("exec", p->arena);
     if (!p->canceller) {
         rt_canceller_init(&p->own_canceller);
         p->canceller = &p->own_canceller;

@@ -110,7 +110,10 @@ typedef struct rt_request {
     rt_trace trace;              /* the caller's span */
     rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */
     void *event_ctx;
-    rt_canceller *canceller; /* may be NULL */
+    rt_canceller *canceller; /* may be NULL; first looked at after on_work */
+    /* Called once, when there is no answer yet and it will have to wait or run; may be NULL. */
+    void (*on_work)(void *ctx);
+    void *work_ctx;
 } rt_request;
 
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or

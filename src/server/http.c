@@ -52,7 +52,7 @@ static void take_id(http_request *r)
         return;
     }
     uint8_t random[8];
-    rt_random_bytes(random, sizeof(random));
+    rt_random_name(random, sizeof(random));
     memcpy(r->id, "req_", 4);
     rt_hex(r->id + 4, random, sizeof(random));
 }
