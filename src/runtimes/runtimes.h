@@ -74,6 +74,9 @@ bool rt_policy_within(const rt_policy *policy, const rt_policy *ceiling, rt_erro
 
 void rt_policy_write(const rt_policy *policy, rt_json_writer *w);
 
+/* Bytes that two policies share only if they are the same, for hashing. */
+rt_str rt_policy_fingerprint(const rt_policy *policy, rt_arena *arena);
+
 /* One row per field, for --help and for documents. */
 typedef struct rt_policy_key {
     const char *key, *about;
