@@ -366,7 +366,6 @@ Test(policy, it_is_shown_as_json)
 
 Test(policy, two_policies_share_a_fingerprint_only_if_they_are_the_same)
 {
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_policy a = preset("default"), b = preset("default");
     cr_expect(rt_str_eq(rt_policy_fingerprint(&a, &arena), rt_policy_fingerprint(&b, &arena)));
     b.cpu_ms++;
