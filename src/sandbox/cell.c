@@ -72,7 +72,7 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     cell->link = fds[GRANT_LINK];
     cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cell->heeded = -1;
-    cell->door = fcntl(cell->link, F_DUPFD_CLOEXEC, 3);
+    cell->door = -1;
     uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
     rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
     set_nonblocking(cell->control);
@@ -80,6 +80,12 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     set_nonblocking(cell->out[0]);
     set_nonblocking(cell->out[1]);
     return cell;
+}
+
+bool sandbox_cell_open_door(rt_cell *cell, rt_error *err)
+{
+    cell->door = fcntl(cell->link, F_DUPFD_CLOEXEC, 3);
+    return cell->door >= 0 ? true : rt_fail_errno(err, "dup");
 }
 
 void sandbox_cell_heed(rt_cell *cell, int cancel_fd)

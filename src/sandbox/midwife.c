@@ -289,6 +289,27 @@ static size_t describe_namespaces(pid_t pid, char *text, size_t size)
     return used;
 }
 
+static int open_scratch(pid_t init)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/root" RT_WORKDIR, init);
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* "Uid:" and three more: it is the user whom the scratch directory belongs to, in every way. */
+static bool is_cell_user(const delivery *d, const char *status, const char *key)
+{
+    unsigned ids[4] = { 0 };
+    struct stat st;
+    int scratch RT_CLEANUP(rt_closep) = open_scratch(d->order->init);
+    const char *at = strstr(status, key);
+    if (scratch < 0 || fstat(scratch, &st) != 0 || !at ||
+        sscanf(at + strlen(key), "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
+        return false;
+    unsigned own = strcmp(key, "\nUid:") == 0 ? st.st_uid : st.st_gid;
+    return ids[0] == own && ids[1] == own && ids[2] == own && ids[3] == own;
+}
+
 static bool say_hello(delivery *d, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
@@ -297,6 +318,8 @@ static bool say_hello(delivery *d, rt_error *err)
     snprintf(path, sizeof(path), "/proc/%d/status", d->guest.pid);
     if (!rt_read_file(path, 65536, &arena, &status, err))
         return false;
+    if (!is_cell_user(d, status.ptr, "\nUid:") || !is_cell_user(d, status.ptr, "\nGid:"))
+        return rt_fail(err, RT_UNAVAILABLE, "the guest is not the user it should be");
     bool has_caps = field(status.ptr, "\nCapPrm:\t", 16) || field(status.ptr, "\nCapEff:\t", 16) ||
                     field(status.ptr, "\nCapInh:\t", 16) || field(status.ptr, "\nCapBnd:\t", 16);
     describe_namespaces(d->guest.pid, spaces, sizeof(spaces));
@@ -342,13 +365,6 @@ static bool refuse_shared_memory(pid_t pid, rt_error *err)
                            "the session has shared memory (mmap, multiprocessing.shared_memory), "
                            "which a branch cannot have for itself; close it first");
     return true;
-}
-
-static int open_scratch(pid_t init)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/root" RT_WORKDIR, init);
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static bool copy_scratch(delivery *d, rt_error *err)
