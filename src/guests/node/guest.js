@@ -29,6 +29,7 @@ const { writeSync } = fs;
 const later = setImmediate;
 
 const FRAME_MAX = 64 << 20;
+const SCRIPTS_MAX = 500; // of a session's runs, whose source maps are kept
 const ENV_INPUT_MAX = 100 * 1024; // beyond it one variable no longer fits exec()
 const BASE_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
@@ -90,6 +91,7 @@ class Guest {
     this.port = port;
     this.folder = null; // known when the first run begins
     this.scripts = new Map();
+    this.numbers = new Map(); // of runs, by the name of the script
     this.globals = new Set(); // names that sessions put on globalThis
     this.run = null;
     this.isExiting = false;
@@ -215,10 +217,10 @@ class Guest {
 
   /** In a session every run's source map stays known, so a second main.js gets a number. */
   filename(name, keep) {
-    const count = [...this.scripts.keys()].filter(
-      (f) => f === name || f.startsWith(`${name}[`),
-    ).length;
-    return keep && count ? `${name}[${count + 1}]` : name;
+    const count = (this.numbers.get(name) ?? 0) + 1;
+    this.numbers.set(name, count);
+    if (this.scripts.size >= SCRIPTS_MAX) this.scripts.delete(this.scripts.keys().next().value);
+    return keep && count > 1 ? `${name}[${count}]` : name;
   }
 
   /** What the code sees as variables. A session finds them on globalThis in its next run too. */
