@@ -381,6 +381,30 @@ def test_kill_9_of_everything_leaves_nothing():
         run()
 
 
+def comm_of(pid):
+    try:
+        return pathlib.Path("/proc", str(pid), "comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def test_the_death_of_the_midwife_ends_no_session():
+    house = House()
+    a = house.open()
+    a.run("x = 1")
+    b = a.branch()
+    midwife = [pid for pid in tree_below(house.process.pid) if comm_of(pid) == "retort-midwife"]
+    os.kill(midwife[0], 9)
+    assert those_left(midwife) == set()
+    assert a.value("x") == b.value("x") == 1
+    with pytest.raises(Refused, match="conflict: .*cannot be branched again"):
+        a.branch()
+    c = house.open()
+    c.run("y = 2")
+    assert c.branch().value("y") == 2, "there is another"
+    assert house.end() == 0
+
+
 def test_closing_leaves_no_process_of_a_session():
     house = House()
     house.ask(op="run", code="return 1", language="python")()
