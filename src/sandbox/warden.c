@@ -251,7 +251,7 @@ bool warden_has_room_to_live(const warden *w, rt_error *err)
     for (const waiter *who = w->first_waiter; who; who = who->next)
         lives += who->shape && who->shape->is_live;
     if (lives >= most || taken >= w->cell_count)
-        return rt_fail(err, RT_UNAVAILABLE,
+        return rt_fail(err, RT_TOO_MANY,
                        "%u of %u cells are taken by sessions, and %u by runs; close a session or "
                        "try again",
                        lives, w->cell_count, taken > lives ? taken - lives : 0);
