@@ -132,13 +132,14 @@ strict:
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver
-	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
-	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" all build-asan/unit-tests
+	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" all build-asan/unit-tests build-asan/live-driver
 	build-asan/unit-tests --jobs 2
-	RETORT=$(abspath build-asan)/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape
+	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/live
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \
