@@ -156,15 +156,16 @@ strict:
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER)
-	RETORT=$(abspath $(B))/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER)
 	tests/services/with build-asan/unit-tests --jobs 2
-	RETORT=$(abspath build-asan)/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/cli tests/escape tests/telemetry tests/service
+	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

@@ -21,7 +21,7 @@
  * says so, and its files can no longer be read. One run at a time: a second one waits its turn.
  * Between runs everything in the cell stands still and uses no CPU time. A session, and so a
  * branch, takes one of the runtime's cells; when no more can be had for sessions: RT_UNAVAILABLE.
- * Any thread may call, but none after rt_live_close().
+ * Any thread may call, but none after rt_live_close(); close sessions before their runtime.
  */
 #ifndef RETORT_RUNTIMES_LIVE_H
 #define RETORT_RUNTIMES_LIVE_H

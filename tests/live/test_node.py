@@ -56,6 +56,16 @@ def test_code_that_cannot_be_interrupted_ends_its_session(house):
     n.close()
 
 
+def test_out_of_memory_ends_it_and_says_so(house):
+    n = house.open("javascript", memory="96M")
+    b = n.branch()
+    outcome = b.run("const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))", policy={"memory": "96M"})
+    assert outcome["status"] == "MEMORY_ERROR" and outcome["error"]["message"].endswith("the session has ended")
+    assert not b.is_alive() and n.value("1 + 1", policy={"memory": "96M"}) == 2
+    b.close()
+    n.close()
+
+
 def test_too_large_an_answer_does_not_end_it(n):
     assert "write it to a file" in n.run("'x'.repeat(100000)", policy={"output": "10K"})["error"]["message"]
     assert n.value("1 + 1") == 2
@@ -106,6 +116,7 @@ def test_random_numbers_are_not_the_same_in_two_branches(n):
 @pytest.mark.parametrize("code, words", [
     ("globalThis.h = await require('fs/promises').open('/work/data', 'w')", "the open file /work/data"),
     ("globalThis.c = require('child_process').spawn('sleep', ['60'])", "the process 'sleep'"),
+    ("globalThis.k = new (require('worker_threads').Worker)('setInterval(() => {}, 1000)', { eval: true }); k.unref()", "a worker thread"),
     ("globalThis.w = require('fs').watch('/work', () => {}); w.unref()", "inotify"),
 ])
 def test_what_cannot_be_copied_is_named(house, code, words):
