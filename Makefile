@@ -45,7 +45,8 @@ obj = $(patsubst src/%.c,$(B)/obj/%.o,$(1))
 NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
-GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node $(B)/guests/shell/retort-shell
+GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -82,6 +83,10 @@ $(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(GUES
 $(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(GUEST_SRC) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(GUEST_SRC)
+
+$(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)
@@ -186,9 +191,28 @@ $(B)/fuzz/%: src/%.c $(B)/fuzz/libretort.a
 $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
 
+# Small programs of bench/: a peer, and what a cell could cost at the least.
+$(B)/mhd-constant: bench/mhd_constant.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lmicrohttpd -lpthread
+
+$(B)/empty-cells: bench/empty_cells.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+# The guests once more, with a jail that has no walls.
+OPEN_JAIL := bench/open_jail.c $(GUEST_SRC)
+OPEN_JAIL_FLAGS = $(GUEST_CFLAGS) -shared -Wl,--wrap=jail_serve,--wrap=jail_is_ahead
+$(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort_guest.c $(OPEN_JAIL) $(GUEST_FILES)
+	@mkdir -p $(@D)
+	rm -rf $(@D)/python $(@D)/node
+	cp -a $(B)/guests/python $(B)/guests/node $(@D)/
+	$(CC) $(OPEN_JAIL_FLAGS) $(PY_CFLAGS) -o $(@D)/python/retort_guest.abi3.so src/guests/python/retort_guest.c $(OPEN_JAIL)
+	$(CC) $(OPEN_JAIL_FLAGS) -I$(NODE_INC) -o $(@D)/node/retort_guest.node src/guests/node/retort_guest.c $(OPEN_JAIL)
+	@touch $@
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
-	@$(MAKE) --no-print-directory -s all $(B)/json-bench
+	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
 	@$(PYTHON) bench/bench.py $(ROWS)
 
 format:

@@ -93,8 +93,6 @@ static bool check_tool(passage *p, rt_error *err)
 bool engine_check(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
-    rt_buf policy RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_json_writer w;
     if (r->session_id.len > 0 &&
         !rt_session_take(p->engine, &r->caller, r->session_id, &p->session, err))
         return false;
@@ -102,17 +100,10 @@ bool engine_check(passage *p, rt_error *err)
         !hash_input(p, err))
         return false;
     rt_sha256_hex(r->code, p->code_hash);
-    rt_json_begin(&w, &policy);
-    rt_policy_write(&p->policy, &w);
-    rt_buf env RT_CLEANUP(rt_buf_done) = { 0 };
-    for (size_t i = 0; i < p->policy.env_count; i++)
-        rt_buf_addf(&env, "%.*s=%.*s\n", RT_FMT(p->policy.env[i].name),
-                    RT_FMT(p->policy.env[i].value));
     rt_str parts[] = { rt_str_of(p->language->name),
                        rt_str_of(p->code_hash),
                        rt_str_of(p->input_hash),
-                       rt_buf_str(&policy),
-                       rt_buf_str(&env),
+                       rt_policy_fingerprint(&p->policy, p->arena),
                        r->stdin_data,
                        r->name,
                        r->session_id,

@@ -51,16 +51,28 @@ static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
 
 /* ---- admission, between the cache and the run ---- */
 
+void engine_enlist(passage *p)
+{
+    const rt_request *r = p->request;
+    if (p->row)
+        return;
+    if (r->on_work)
+        r->on_work(r->work_ctx);
+    if (!p->id.ptr)
+        p->id = rt_id_new("exec", p->arena);
+    if (!p->canceller) {
+        rt_canceller_init(&p->own_canceller);
+        p->canceller = &p->own_canceller;
+    }
+    p->row = engine_registry_add(p->engine->registry, p);
+}
+
 bool engine_admit(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
     rt_engine *e = p->engine;
     rt_str group = r->caller.key_id.len ? r->caller.key_id : r->caller.organisation_id;
-    if (!p->canceller) {
-        rt_canceller_init(&p->own_canceller);
-        p->canceller = &p->own_canceller;
-    }
-    p->row = engine_registry_add(e->registry, p);
+    engine_enlist(p);
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     if (!engine_admission_enter(e->admission, group, p->policy.memory_bytes, p->canceller,
@@ -197,10 +209,12 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
                                                   .max_memory_bytes = l->max_memory_bytes,
                                                   .wait_ms = l->queue_wait_ms });
     e->registry = engine_registry_new();
+    e->approvals = engine_approvals_new();
     pthread_mutex_init(&e->lock, NULL);
     if (!choose_policies(e, err) ||
         !rt_execution_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
-        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
+        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
+        !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
     e->sessions = engine_sessions_new(e);
     *out = RT_TAKE(e);
@@ -222,6 +236,7 @@ void rt_engine_close(rt_engine *e)
     if (!e)
         return;
     engine_sessions_free(e->sessions);
+    engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
     pthread_mutex_destroy(&e->lock);

@@ -133,7 +133,8 @@ bool engine_tell(passage *p, const char *event, rt_str json);
 /* The stages up to the reservation; `job` (may be NULL) is who can be found under the id. */
 bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt_arena *arena,
                     rt_answer *answer, rt_job *job, rt_error *err);
-bool engine_walk_rest(passage *p, rt_error *err);  /* the others, up to the record */
+bool engine_walk_rest(passage *p, rt_error *err); /* the others, up to the record */
+void engine_enlist(passage *p); /* from now on it can be found and cancelled by its id */
 void engine_fail(passage *p, const rt_error *why); /* what was reserved is on record as failed */
 void engine_passage_end(passage *p);               /* gives back what it held */
 
@@ -158,6 +159,13 @@ unsigned engine_sessions_count(sessions *s);
 const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *language);
 void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a death */
 
+/* -- Approvals (approvals.c) ------------------------------------------------------------------- */
+
+typedef struct approvals approvals;
+approvals *engine_approvals_new(void);
+void engine_approvals_free(approvals *a);
+void engine_approvals_wake(approvals *a); /* something was decided, or somebody cancelled */
+
 struct rt_engine {
     rt_engine_config config;
     rt_policy ceiling, base_policy;
@@ -166,6 +174,7 @@ struct rt_engine {
     admission *admission;
     registry *registry;
     sessions *sessions;
+    approvals *approvals;
     rt_arena arena; /* what lives as long as the engine */
     atomic_bool is_stopping;
 };

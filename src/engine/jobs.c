@@ -349,6 +349,12 @@ static bool start_thread(rt_job *job, rt_error *err)
     return true;
 }
 
+static bool enlist_and_start(rt_job *job, rt_error *err)
+{
+    engine_enlist(job->passage); /* whoever learns the id can cancel it */
+    return start_thread(job, err);
+}
+
 /* The stages that can refuse come first, on the caller's own thread: what was accepted is on record
  * when this returns. */
 bool rt_engine_start(rt_engine *engine, const rt_request *request, rt_job **out, rt_error *err)
@@ -374,7 +380,7 @@ bool rt_engine_start(rt_engine *engine, const rt_request *request, rt_job **out,
         tell_end(job, true, NULL);
         engine_passage_end(job->passage);
         job->holders = 1;
-    } else if (!ok || !start_thread(job, err)) {
+    } else if (!ok || !enlist_and_start(job, err)) {
         engine_fail(job->passage, err);
         engine_passage_end(job->passage);
         free_job(job);

@@ -44,7 +44,7 @@ static const struct member {
 
 static bool is_label(rt_str text)
 {
-    if (text.len > ID_MAX || !rt_utf8_valid(text))
+    if (!rt_utf8_valid(text) || rt_utf8_length(text) > ID_MAX)
         return false;
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
@@ -60,8 +60,8 @@ static bool read_text(const struct member *m, rt_json value, void *field, rt_err
     rt_str text = rt_json_str(value);
     if (m->kind == M_LABEL && !is_label(text))
         return rt_fail(err, RT_INVALID,
-                       "'%s' must be at most %d bytes of text without control characters", m->name,
-                       ID_MAX);
+                       "'%s' must be at most %d characters, none of them a control character",
+                       m->name, ID_MAX);
     *(rt_str *)field = text;
     return true;
 }

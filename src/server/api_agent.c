@@ -35,8 +35,8 @@ static bool read_text(rt_json body, const char *name, rt_str *out)
         if ((unsigned char)out->ptr[i] < ' ' || out->ptr[i] == 0x7f)
             return false;
     rt_json_kind kind = rt_json_type(value);
-    return (kind == RT_JSON_STRING || kind <= RT_JSON_NULL) && out->len <= HTTP_LABEL_MAX &&
-           rt_utf8_valid(*out);
+    return (kind == RT_JSON_STRING || kind <= RT_JSON_NULL) && rt_utf8_valid(*out) &&
+           rt_utf8_length(*out) <= HTTP_LABEL_MAX;
 }
 
 /* True: *t is filled. False: the reply says what is wrong. */
@@ -207,7 +207,7 @@ const http_operation api_agent_rows[] = {
       .action = "run code",
       .request = "AgentExecuteRequest",
       .responses = HTTP_RESPONSES({ 200, "AgentExecution", "The run has ended" }),
-      .errors = "404 409 499 501",
+      .errors = "404 409 499 422",
       .flags = HTTP_AGENT_ERRORS,
       .handler = execute_code },
     { 0 },

@@ -118,7 +118,7 @@ static bool is_harmless(rt_str type)
     static const char *const shown[] = { "text/plain", "text/csv",        "text/markdown",
                                          "image/png",  "image/jpeg",      "image/gif",
                                          "image/webp", "application/json" };
-    rt_str name;
+    rt_str name = { 0 };
     rt_str_cut(&type, ';', &name);
     for (size_t i = 0; i < RT_COUNT(shown); i++)
         if (rt_str_eq_c(name, shown[i]))

@@ -280,7 +280,7 @@ const http_operation api_meta_rows[] = {
       .action = "validate code",
       .request = "ValidateRequest",
       .responses = HTTP_RESPONSES({ 200, "Verdict", "What was found" }),
-      .errors = "501",
+      .errors = "422",
       .handler = validate },
     { 0 },
 };

@@ -71,6 +71,7 @@ static bool apply_retention(http_request *r, http_reply *reply, rt_error *err)
     rt_jw_ku64(&w, "executions", done.executions);
     rt_jw_ku64(&w, "audit_events", done.audit_events);
     rt_jw_ku64(&w, "artifacts", done.artifacts);
+    rt_jw_ku64(&w, "sessions", done.sessions);
     rt_jw_end(&w);
     return true;
 }

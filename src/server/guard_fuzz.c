@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    rt_str host, origin, rest = { (const char *)data, size }, name, port;
+    rt_str host = { 0 }, origin = { 0 }, rest = { (const char *)data, size }, name, port;
     guard_rules rules = { .is_local = true };
     rt_str_cut(&rest, '\n', &host);
     rt_str_cut(&rest, '\n', &origin);

@@ -120,7 +120,7 @@ bool http_members_check(rt_json object, const http_member *members, size_t count
 /* A member that is a whole number from min to max; *out stays when there is none. */
 bool http_member_u64(rt_json object, const char *name, uint64_t min, uint64_t max, uint64_t *out,
                      rt_error *err);
-/* A name people choose: at most HTTP_LABEL_MAX bytes without control characters. */
+/* A name people choose: at most HTTP_LABEL_MAX characters, none of them a control character. */
 #define HTTP_LABEL_MAX 200
 bool http_member_label(rt_json object, const char *name, rt_str *out, rt_error *err);
 /* A duration: a number of seconds, or "15m". */

@@ -37,10 +37,11 @@ static const struct {
     { 413, "TooLarge", "More than is taken", WITH_BODY },
     { 415, "UnsupportedMediaType", "The body must be JSON", WITH_JSON },
     { 416, "RangeNotSatisfiable", "The range begins past the end", IF_NAMED },
+    { 422, "Unsupported", "It makes sense, and this server does not do it", IF_NAMED },
     { 429, "TooManyRequests", "Wait as long as Retry-After says", ALWAYS },
     { 499, "Cancelled", "Somebody ended the run before it began", IF_NAMED },
     { 500, "InternalError", "Our mistake; the server's log has it under the request's id", ALWAYS },
-    { 501, "NotImplemented", "This server does not do that", IF_NAMED },
+
     { 503, "Unavailable", "Not now; Retry-After says when", ALWAYS },
     { 504, "TimedOut", "It took too long", IF_NAMED },
 };
@@ -81,15 +82,21 @@ static void write_default(rt_json_writer *w, const http_parameter *p)
         rt_jw_kraw(w, "default", rt_str_of(p->fallback));
 }
 
+#define TIME_SCHEMA                                                                                \
+    "{\"oneOf\":[{\"type\":\"string\",\"format\":\"date-time\"},{\"type\":\"string\","             \
+    "\"format\":\"date\"},{\"type\":\"integer\",\"minimum\":0}]}"
+
 static void write_parameter_schema(rt_json_writer *w, const http_parameter *p)
 {
+    if (p->type == HTTP_TYPE_TIME) {
+        rt_jw_kraw(w, "schema", RT_STR(TIME_SCHEMA));
+        return;
+    }
     static const char *const types[] = { "string", "integer", "boolean", "string" };
     rt_jw_kobject(w, "schema");
     rt_jw_kstr(w, "type", rt_str_of(types[p->type]));
     if (p->choices)
         write_choices(w, p->choices);
-    if (p->type == HTTP_TYPE_TIME)
-        rt_jw_kstr(w, "format", RT_STR("date-time"));
     if (p->type == HTTP_TYPE_INTEGER)
         rt_jw_ki64(w, "minimum", p->min);
     if (p->type == HTTP_TYPE_INTEGER && p->max)
@@ -135,8 +142,7 @@ static void write_path_parameters(rt_json_writer *w, const http_operation *op)
         snprintf(text, sizeof(text), "%.*s", RT_FMT(name));
         if (!is_declared(op, name))
             write_parameter(
-                w, &(http_parameter){
-                       .name = text, .in = HTTP_IN_PATH, .min = 1, .max = is_rest ? 1024 : 255 });
+                w, &(http_parameter){ .name = text, .in = HTTP_IN_PATH, .min = 1, .max = 255 });
     }
 }
 
@@ -161,7 +167,7 @@ static void write_media(rt_json_writer *w, const char *schema)
         write_ref(w, "schemas", "", schema);
     } else {
         rt_jw_object(w);
-        if (strcmp(schema, HTTP_ANY) != 0 && strcmp(schema, HTTP_BYTES) != 0)
+        if (strcmp(schema, HTTP_HTML) == 0 || strcmp(schema, HTTP_TEXT) == 0)
             rt_jw_kstr(w, "type", RT_STR("string"));
         rt_jw_end(w);
     }

@@ -180,11 +180,13 @@ bool operations_time(rt_str text, uint64_t *wall_ms)
         return false;
     tm.tm_year -= 1900;
     tm.tm_mon = month - 1;
-    time_t seconds = timegm(&tm); /* puts 30 February where it belongs, which tells it */
+    bool is_leap = tm.tm_sec == 60; /* a second that timegm() would put into the next day */
+    tm.tm_sec -= is_leap;
+    time_t seconds = timegm(&tm) + is_leap; /* 30 February is put into March, which tells it */
     int64_t total = (int64_t)seconds - minutes * 60;
-    if (text.len > 0 || (tm.tm_mday != day && tm.tm_sec < 60) || total < 0)
+    if (text.len > 0 || tm.tm_mday != day)
         return false;
-    *wall_ms = (uint64_t)total * 1000 + ms;
+    *wall_ms = total < 0 ? 0 : (uint64_t)total * 1000 + ms; /* nothing here is older */
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define NAMES_SHOWN_MAX 160
+#define SECONDS_MAX     1e9
 
 rt_str http_header(const http_request *r, const char *name)
 {
@@ -168,8 +169,8 @@ bool http_member_label(rt_json object, const char *name, rt_str *out, rt_error *
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
             return rt_fail(err, RT_INVALID, "'%s' has a control character in it", name);
-    if (text.len > HTTP_LABEL_MAX)
-        return rt_fail(err, RT_INVALID, "'%s' is longer than %d bytes", name, HTTP_LABEL_MAX);
+    if (rt_utf8_length(text) > HTTP_LABEL_MAX)
+        return rt_fail(err, RT_INVALID, "'%s' is longer than %d characters", name, HTTP_LABEL_MAX);
     if (text.len > 0)
         *out = text;
     return true;
@@ -178,9 +179,16 @@ bool http_member_label(rt_json object, const char *name, rt_str *out, rt_error *
 bool http_member_ms(rt_json object, const char *name, uint64_t *out, rt_error *err)
 {
     rt_json value = rt_json_get_c(object, name);
+    double seconds = 0;
     if (rt_json_is_absent(value) || rt_json_type(value) == RT_JSON_NULL)
         return true;
-    rt_str text =
-        rt_json_type(value) == RT_JSON_NUMBER ? rt_json_number(value) : rt_json_str(value);
-    return rt_parse_duration_ms(text, out, err) || rt_wrap(err, "'%s'", name);
+    if (rt_json_type(value) == RT_JSON_STRING) {
+        if (!rt_parse_duration_ms(rt_json_str(value), out, err))
+            return rt_wrap(err, "'%s'", name);
+    } else if (rt_json_double(value, &seconds) && seconds >= 0 && seconds <= SECONDS_MAX) {
+        *out = (uint64_t)(seconds * 1000);
+    }
+    return *out > 0 ||
+           rt_fail(err, RT_INVALID,
+                   "'%s' must be a number of seconds above 0, or a text such as 15m", name);
 }

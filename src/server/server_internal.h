@@ -11,6 +11,7 @@
 #include "server/http.h"
 #include "server/jobs.h"
 #include "server/operations.h"
+#include "server/patience.h"
 #include "server/rate.h"
 #include "server/watch.h"
 
@@ -33,6 +34,7 @@ struct rt_server {
     guard_keyring *keyring;
     server_rate *rate;
     watch *watch;
+    patience *patience;
     jobs *jobs;
     uint64_t started_ns;
     atomic_uint_fast64_t body_bytes; /* of requests that are being read or answered */
@@ -43,6 +45,8 @@ struct rt_server {
 };
 
 /* What libmicrohttpd calls; in http.c. */
+void server_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what);
 void *server_on_target(void *cls, const char *target, struct MHD_Connection *connection);
 enum MHD_Result server_on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,

@@ -19,6 +19,7 @@
     extern const char symbol[] __attribute__((visibility("hidden")))
 
 EMBED(store_step_0001, "0001_house.sql");
+EMBED(store_step_0002, "0002_approvals.sql");
 
 static const struct step {
     unsigned version;
@@ -26,6 +27,7 @@ static const struct step {
     const char *text;
 } steps[] = {
     { 1, "house", store_step_0001 },
+    { 2, "approvals", store_step_0002 },
 };
 
 static const struct {

@@ -17,6 +17,13 @@ def test_the_first_curl_of_the_readme_answers(server):
     assert answer["cost"]["tokens"] > 0
 
 
+def test_curl_need_not_name_its_type(server):
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert server.request("POST", "/v1/executions", b'{"code":"return 1"}', form).json["result"] == 1
+    page = {**form, "Origin": f"http://127.0.0.1:{server.port}"}
+    assert server.request("POST", "/v1/executions", b'{"code":"return 1"}', page).status == 415
+
+
 @pytest.mark.parametrize("language, code, result", [
     ("python", "return sum(range(10))", 45),
     ("javascript", "return [1, 2, 3].map((n) => n * n)", [1, 4, 9]),

@@ -95,7 +95,7 @@ def test_an_expired_session_is_gone(server):
 
 
 def test_a_session_can_be_extended_listed_and_ended(server, session):
-    reply = server.post(f"/v1/sessions/{session['id']}/extend", {"ttl": "1h"})
+    reply = server.request("PATCH", f"/v1/sessions/{session['id']}", {"ttl": "1h"})
     assert reply.status == 200 and reply.json["expires_at"] > session["expires_at"]
     assert session["id"] in [s["id"] for s in server.get("/v1/sessions?status=ACTIVE").json["items"]]
     assert server.delete(f"/v1/sessions/{session['id']}").status == 204
