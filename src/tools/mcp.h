@@ -52,7 +52,10 @@ typedef struct rt_mcp_oauth {
     rt_str client_metadata_url;      /* our Client ID Metadata Document; may be empty */
     rt_str redirect_uri;             /* where the browser is sent back to */
     rt_str scope;                    /* asked for beside what the server names */
-    /* Show the address to a person; what the browser was sent back to comes out. */
+    /*
+     * Show the address to a person; what the browser was sent back to comes out. NULL: there is
+     * nobody; client_id and client_secret are enough (the client credentials grant).
+     */
     bool (*authorize)(void *ctx, rt_str url, rt_arena *arena, rt_str *redirected, rt_error *err);
     void *ctx;
 } rt_mcp_oauth;
@@ -67,7 +70,7 @@ typedef struct rt_mcp_config {
     /* ... or a URL. */
     const char *url;
     rt_mcp_pairs headers;
-    rt_mcp_oauth oauth; /* without `authorize`: no OAuth */
+    rt_mcp_oauth oauth; /* without `authorize` and `client_secret`: no OAuth */
 
     rt_str protocol_version; /* only this revision; empty: whatever it speaks */
     uint64_t timeout_ms;     /* of a call without a deadline; 0: RT_MCP_TIMEOUT_MS_DEFAULT */
@@ -95,7 +98,8 @@ typedef struct rt_mcp_configs {
  * The configuration of Claude Desktop, Claude Code, Cursor or VS Code: {"mcpServers":{"name":
  * {"command","args","env","cwd"} or {"url","headers","type"}}}. In strings ${VAR}, ${VAR:-default},
  * ${env:VAR} and ${userHome} are filled in from `environ`. Of ours: timeout_ms, rate_limit (calls a
- * second, 0: no limit), disabled, protocol_version. False: the text as a whole is no such thing.
+ * second, 0: no limit), disabled, protocol_version, oauth (client_id, client_secret, scope). False:
+ * the text as a whole is no such thing.
  */
 bool rt_mcp_config_read(rt_str json, const char *const *environ, rt_arena *arena,
                         rt_mcp_configs *out, rt_error *err);

@@ -550,7 +550,9 @@ static void keep_list(mcp_client *c, const mcp_tool_list *list)
 static bool run_list(mcp_session *s, mcp_patience *p, errand *e, rt_error *err)
 {
     mcp_tool_list list = { 0 };
-    if (s->has_tools && !mcp_tools_list(s, p, e->arena, &list, err))
+    bool is_good = mcp_tools_list(s, p, e->arena, &list, err);
+    /* Some have tools and do not say so; some have none and say that they know no such method. */
+    if (!is_good && (s->has_tools || p->rpc_code == 0))
         return false;
     keep_list(s->client, &list);
     if (e->tools) {
@@ -927,7 +929,7 @@ bool rt_mcp_open(const rt_mcp_config *config, rt_provider **out, rt_error *err)
     snprintf(c->provider.name, sizeof(c->provider.name), "%.*s", RT_FMT(config->name));
     if (!config->has_no_rate_limit)
         c->limiter = mcp_limiter_new(c->config.rate_limit);
-    if (config->url && config->oauth.authorize)
+    if (config->url && (config->oauth.authorize || config->oauth.client_secret.len))
         c->oauth = mcp_oauth_new(&c->config);
     pthread_mutex_init(&c->lock, NULL);
     pthread_mutex_init(&c->mirror_lock, NULL);

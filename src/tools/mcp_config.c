@@ -219,6 +219,31 @@ static bool read_version(reader *r, rt_json value, rt_mcp_config *out)
     return true;
 }
 
+static bool read_oauth(reader *r, rt_json value, rt_mcp_config *out)
+{
+    const struct {
+        const char *key, *label;
+        rt_str *out;
+    } parts[] = {
+        { "client_id", "oauth.client_id", &out->oauth.client_id },
+        { "clientId", "oauth.clientId", &out->oauth.client_id },
+        { "client_secret", "oauth.client_secret", &out->oauth.client_secret },
+        { "scope", "oauth.scope", &out->oauth.scope },
+    };
+    if (rt_json_type(value) != RT_JSON_OBJECT)
+        return rt_fail(r->err, RT_INVALID, "oauth must be an object");
+    for (size_t i = 0; i < RT_COUNT(parts); i++) {
+        rt_json part = rt_json_get_c(value, parts[i].key);
+        const char *text;
+        if (rt_json_is_absent(part))
+            continue;
+        if (!expand(r, parts[i].label, part, &text))
+            return false;
+        *parts[i].out = rt_str_of(text);
+    }
+    return true;
+}
+
 /* Keys that others know and we do not are left alone: the file is shared. */
 static const struct {
     const char *key;
@@ -233,6 +258,7 @@ static const struct {
     { "headers", read_headers },
     { "type", read_type },
     { "transport", read_type },
+    { "oauth", read_oauth },
     { "timeout_ms", read_timeout },
     { "rate_limit", read_rate },
     { "disabled", read_disabled },

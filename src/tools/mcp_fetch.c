@@ -146,6 +146,8 @@ static size_t on_header(char *bytes, size_t one, size_t count, void *ctx)
             wanted[i].out[0] = '\0'; /* those before were of an interim answer */
         return one * count;
     }
+    if (f->on_answer && rt_str_trim(line).len == 0)
+        f->on_answer(f->ctx);
     if (!rt_str_cut(&line, ':', &name))
         return one * count;
     for (size_t i = 0; i < RT_COUNT(wanted); i++)

@@ -27,13 +27,14 @@ enum {
     RETRY_MAX_MS = 60000,
     GOODBYE_MS = 2000,
     TELL_MS = 10000,
+    LISTEN_MS = 1000,
 };
 
 typedef struct http_link {
     mcp_link link;
     mcp_fetcher *fetcher;
-    mcp_oauth *oauth; /* the client's; NULL: none */
-    int shut_fd;
+    mcp_oauth *oauth;      /* the client's; NULL: none */
+    int shut_fd, heard_fd; /* the listener's stream is open, or will not be */
     _Atomic(const rt_mcp_version *) version;
 
     pthread_mutex_t lock; /* for what follows */
@@ -494,11 +495,16 @@ static bool http_is_outage(int status)
 
 /* -- Listening --------------------------------------------------------------------------------- */
 
+static void on_answer(void *ctx)
+{
+    mcp_wake(((stream *)ctx)->http->heard_fd);
+}
+
 /* False: there is no such stream, or none any more. */
 static bool listen_once(http_link *h, stream *s)
 {
     uint64_t never = UINT64_MAX;
-    mcp_fetch f = { 0 };
+    mcp_fetch f = { .on_answer = on_answer };
     char last_id[sizeof(s->sse.id)];
     memcpy(last_id, s->sse.id, sizeof(last_id));
     parcel p = { .verb = h->listen.len ? "POST" : "GET",
@@ -520,7 +526,9 @@ static void *listener_run(void *arg)
     uint64_t pause_ms = RETRY_DEFAULT_MS;
     for (;;) {
         uint64_t start = rt_now_ns();
-        if (!listen_once(h, &s))
+        bool goes_on = listen_once(h, &s);
+        mcp_wake(h->heard_fd);
+        if (!goes_on)
             return NULL;
         bool was_long = rt_now_ns() - start > RETRY_MAX_MS * MCP_MS;
         pause_ms = was_long ? RETRY_DEFAULT_MS : RT_MIN(pause_ms * 2, (uint64_t)RETRY_MAX_MS);
@@ -536,6 +544,9 @@ static void http_listen(mcp_link *link, rt_str request)
     http_link *h = (http_link *)link;
     rt_buf_add(&h->listen, request);
     h->has_listener = pthread_create(&h->listener, NULL, listener_run, h) == 0;
+    /* What a server asks us before the stream is there, it asks in vain. */
+    if (h->has_listener && h->link.config->answerer.answer)
+        mcp_wait(h->heard_fd, h->shut_fd, rt_now_ns() + LISTEN_MS * MCP_MS);
 }
 
 /* -- Opening and closing
@@ -577,6 +588,7 @@ static void http_close(mcp_link *link, bool is_patient)
     rt_arena_done(&h->arena);
     pthread_mutex_destroy(&h->lock);
     rt_closep(&h->shut_fd);
+    rt_closep(&h->heard_fd);
     free(h);
 }
 
@@ -594,16 +606,18 @@ static const mcp_link_kind http_kind = {
 bool mcp_http_open(const rt_mcp_config *config, mcp_oauth *oauth, const mcp_ears *ears,
                    mcp_link **out, rt_error *err)
 {
-    int shut_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (shut_fd < 0)
+    int shut_fd RT_CLEANUP(rt_closep) = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int heard_fd RT_CLEANUP(rt_closep) = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (shut_fd < 0 || heard_fd < 0)
         return rt_fail_errno(err, "a descriptor to wait on");
     http_link *h = calloc(1, sizeof(*h));
     if (!h)
         rt_out_of_memory(sizeof(*h));
     h->link = (mcp_link){ .kind = &http_kind, .config = config, .ears = *ears };
-    h->shut_fd = shut_fd;
+    h->shut_fd = RT_TAKE_FD(shut_fd);
+    h->heard_fd = RT_TAKE_FD(heard_fd);
     h->url = config->url;
-    h->fetcher = mcp_fetcher_new(shut_fd);
+    h->fetcher = mcp_fetcher_new(h->shut_fd);
     h->oauth = oauth;
     pthread_mutex_init(&h->lock, NULL);
     *out = &h->link;

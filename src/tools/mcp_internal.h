@@ -287,6 +287,7 @@ typedef struct mcp_fetch {
     int cancel_fd;
     /* Bytes of the body. False: enough; the rest is waited for a moment only. */
     bool (*on_bytes)(void *ctx, const struct mcp_fetch *fetch, rt_str bytes);
+    void (*on_answer)(void *ctx); /* its headers are here; may be NULL */
     void *ctx;
     /* Out. Header values are empty when there is none, or it is too long. */
     long status;

@@ -413,13 +413,38 @@ static bool renew(mcp_oauth *o, const mcp_getter *g, const mcp_issuer *issuer)
     return is_good;
 }
 
+/* Without anybody to ask: what we were given must do (the client credentials grant). */
+static bool use_credentials(mcp_oauth *o, const mcp_getter *g, const mcp_issuer *issuer,
+                            const mcp_challenge *challenge, rt_error *err)
+{
+    rt_buf form RT_CLEANUP(rt_buf_done) = { .max = 64 << 10 };
+    put_field(&form, "grant_type", RT_STR("client_credentials"));
+    put_field(&form, "scope", choose_scope(o, issuer, challenge, g->arena));
+    return fetch_token(o, g, issuer, &form, err);
+}
+
+static bool use_consent(mcp_oauth *o, const mcp_getter *g, const mcp_issuer *issuer,
+                        const mcp_challenge *challenge, rt_error *err)
+{
+    rt_buf form RT_CLEANUP(rt_buf_done) = { .max = 64 << 10 };
+    consent c;
+    if (!ask_consent(o, issuer, challenge, &c, g->arena, err))
+        return false;
+    put_field(&form, "grant_type", RT_STR("authorization_code"));
+    put_field(&form, "code", c.code);
+    put_field(&form, "redirect_uri", o->config->oauth.redirect_uri);
+    put_field(&form, "code_verifier", c.verifier);
+    if (!fetch_token(o, g, issuer, &form, err))
+        return false;
+    o->scope = rt_arena_str(&o->arena, c.scope);
+    return true;
+}
+
 static bool get_token(mcp_oauth *o, const mcp_getter *g, long status, const char *header,
                       rt_error *err)
 {
-    rt_buf form RT_CLEANUP(rt_buf_done) = { .max = 64 << 10 };
     mcp_challenge challenge;
     mcp_issuer issuer;
-    consent c;
     mcp_challenge_read(rt_str_of(header), g->arena, &challenge);
     if (status == 403 && !rt_str_eq_c(challenge.error, "insufficient_scope"))
         return rt_fail(err, RT_DENIED, "it does not let us in (HTTP 403)");
@@ -427,16 +452,10 @@ static bool get_token(mcp_oauth *o, const mcp_getter *g, long status, const char
         return false;
     if (status == 401 && renew(o, g, &issuer))
         return true;
-    if (!introduce(o, g, &issuer, err) || !ask_consent(o, &issuer, &challenge, &c, g->arena, err))
+    if (!introduce(o, g, &issuer, err))
         return false;
-    put_field(&form, "grant_type", RT_STR("authorization_code"));
-    put_field(&form, "code", c.code);
-    put_field(&form, "redirect_uri", o->config->oauth.redirect_uri);
-    put_field(&form, "code_verifier", c.verifier);
-    if (!fetch_token(o, g, &issuer, &form, err))
-        return false;
-    o->scope = rt_arena_str(&o->arena, c.scope);
-    return true;
+    return o->config->oauth.authorize ? use_consent(o, g, &issuer, &challenge, err)
+                                      : use_credentials(o, g, &issuer, &challenge, err);
 }
 
 bool mcp_oauth_react(mcp_oauth *o, mcp_fetcher *fetcher, long status, const char *challenge,

@@ -494,7 +494,10 @@ static bool begin(mcp_session *s, uint64_t deadline_ns, rt_error *err)
 static void listen_for_changes(mcp_session *s)
 {
     rt_buf body RT_CLEANUP(rt_buf_done) = { 0 };
-    if (!s->tools_change)
+    /* A legacy server may ask us things there, too. */
+    bool is_asked =
+        s->version->era == RT_MCP_LEGACY && mcp_client_config(s->client)->answerer.answer;
+    if (!s->tools_change && !is_asked)
         return;
     if (s->version->era == RT_MCP_MODERN)
         put_body(&body, s, atomic_fetch_add(&s->next_id, 1), RT_STR("subscriptions/listen"),
