@@ -26,7 +26,7 @@ PG_CFLAGS := -isystem /usr/include/postgresql
 CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
 CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(PG_CFLAGS) $(SANITIZE)
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
-LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lm
+LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
 ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
@@ -59,6 +59,9 @@ $(B)/obj/%.o: src/%.c Makefile
 
 # It holds the steps of the schema, whose files no compiler lists as dependencies.
 $(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
+
+# The same, of the metaschemas.
+$(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src/schema/metaschemas/*.json)
 
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
