@@ -26,7 +26,7 @@ PG_CFLAGS := -isystem /usr/include/postgresql
 CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
 CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(PG_CFLAGS) $(SANITIZE)
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
-LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lm
+LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lm
 
 ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
