@@ -18,6 +18,7 @@ static const struct {
     { "validate", cli_validate, "look for risks in code without running it" },
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
+    { "privacy", cli_privacy, "find or mask personal data in text" },
     { "config", cli_config, "the settings in force, and where each came from" },
     { "keys", cli_keys, "create, list and revoke API keys" },
     { "migrate", cli_migrate, "bring the database up to date" },
