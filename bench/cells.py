@@ -50,7 +50,8 @@ def throughput():
     """
     cores = os.cpu_count()
     name = "fresh Python cells a second, every core"
-    ours = time_retort("python", HELLO["python"], 2000, "--pool", "0", "--parallel", str(2 * cores))["per_second"]
+    options = "--pool", "0", "--parallel", str(2 * cores)
+    ours = time_retort("python", HELLO["python"], 2000, *options)["per_second"]
     fork = peers.fork_loop(cores, 800)
     empty = peers.empty_cells(cores, 1500)
     both = 1 / (1 / fork + 1 / empty)
@@ -65,28 +66,44 @@ def burst():
         367 / 150, detail=spread(answer))
 
 
+IDLE_CELLS, IDLE_SECONDS = 8, 15
+
+
+def descends(pid, ancestor):
+    while pid > 1 and pid != ancestor:
+        pid = int(re.search(r"PPid:\s+(\d+)", open("/proc/%d/status" % pid).read()).group(1))
+    return pid == ancestor
+
+
+def pss_of_cells(comm, ancestor):
+    """Kilobytes by name, of the processes in the cells of one program."""
+    found = {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            name = open("/proc/%d/comm" % pid).read().strip()
+            inner = open("/proc/%d/status" % pid).read().split("NSpid:")[1].split("\n")[0].split()
+            if name in (comm, "retort-cell") and len(inner) >= 3 and descends(pid, ancestor):
+                text = open("/proc/%d/smaps_rollup" % pid).read()
+                found.setdefault(name, []).append(int(re.search(r"Pss: +(\d+)", text).group(1)))
+        except (OSError, IndexError, AttributeError):
+            continue  # it has ended meanwhile
+    return found
+
+
 def idle_memory(language, comm):
     """PSS of a cell that waits in the pool: the interpreter and the cell's first process."""
-    argv = [RETORT, "run", "-l", language, "-c", HELLO[language], "--repeat", "200", "--pool", "8",
-            "--parallel", "8", "--pause", "4s"]
+    argv = [RETORT, "run", "-l", language, "-c", HELLO[language], "--repeat", "200", "--pool",
+            str(IDLE_CELLS), "--parallel", str(IDLE_CELLS), "--pause", "30s"]
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(3)
-        found = {}
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                name = open("/proc/%s/comm" % pid).read().strip()
-                inner = open("/proc/%s/status" % pid).read().split("NSpid:")[1].split("\n")[0].split()
-                if name in (comm, "retort-cell") and len(inner) >= 3:
-                    text = open("/proc/%s/smaps_rollup" % pid).read()
-                    found.setdefault(name, []).append(int(re.search(r"Pss: +(\d+)", text).group(1)))
-            except (OSError, IndexError):
-                continue
+        found, due = {}, time.monotonic() + IDLE_SECONDS
+        while len(found.get(comm, [])) < IDLE_CELLS and time.monotonic() < due:
+            time.sleep(2)  # those that just ran end, those that wait in the pool rehearse
+            found = pss_of_cells(comm, process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
-    parts = [sum(v) / len(v) / 1024 for v in found.values()]
-    return sum(parts), len(found.get(comm, []))
+    return sum(sum(v) / len(v) / 1024 for v in found.values()), len(found.get(comm, []))
 
 
 def memory():
@@ -137,7 +154,7 @@ class Driver:
     """Sessions without a server: tests/live/driver.c."""
 
     def __init__(self):
-        self.process = subprocess.Popen([os.path.join(peers.BUILD, "live-driver"), "8"],
+        self.process = subprocess.Popen([os.path.join(peers.BUILD, "live-driver"), "64"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, op, live, **more):
