@@ -102,22 +102,35 @@ def fork_loop(processes, count):
 
 STATE = "state = bytearray(b'x') * 100_000_000"
 FORK_STATE = STATE + r"""
-import os, time
-for _ in range(%d):
+import os, sys, time
+for line in sys.stdin:
     began = time.perf_counter()
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    print((time.perf_counter() - began) * 1000)
+    print((time.perf_counter() - began) * 1000, flush=True)
 """
 
 
-def fork_with_state(rounds):
-    """A process with 100 MB forks a child that ends at once: milliseconds, p50."""
-    out = subprocess.run([PYTHON, "-c", FORK_STATE % (rounds + UNMEASURED)], stdout=subprocess.PIPE,
-                         check=True, text=True).stdout
-    return percentiles([float(line) for line in out.split()][UNMEASURED:])[50]
+class ForkingState:
+    """A process with 100 MB that forks, when asked, a child that ends at once."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([PYTHON, "-c", FORK_STATE], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def time(self):
+        """Milliseconds until the child has been waited for."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
 
 
 # -- the least it could cost -----------------------------------------------------------------------

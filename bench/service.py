@@ -9,9 +9,9 @@ import tempfile
 import time
 
 import peers
-from cells import BRANCHES, SUM, big_table
+from cells import SUM, big_table, time_branches
 from client import request, serving
-from peers import BUILD, HELLO, HERE, PACE_SECONDS, PYTHON, ROUNDS, UNMEASURED
+from peers import BUILD, HELLO, HERE, PACE_SECONDS, PYTHON, ROUNDS
 from table import add, percentiles, spread
 
 RUNS = "/v1/executions"
@@ -139,20 +139,19 @@ def run_in(line, session, code):
 
 
 def http_branch():
-    times = []
     with serving() as server, server.connect() as line:
         session = line.post("/v1/sessions", {"language": "python"})["id"]
         run_in(line, session, peers.STATE)
         message = request("POST", "/v1/sessions/%s/branch" % session, {})
-        for _ in range(BRANCHES + UNMEASURED):
+
+        def once():
             began = time.perf_counter()
             answer = line.send(message)
-            times.append((time.perf_counter() - began) * 1000)
-            assert answer.status in (200, 201), answer.data
+            took = (time.perf_counter() - began) * 1000
+            assert answer.status in (200, 201), bytes(answer.data)
             line.ask("DELETE", "/v1/sessions/%s" % json.loads(answer.body)["id"])
-    found = percentiles(times[UNMEASURED:])
-    add("branch over HTTP, 100 MB of state", found[50], "ms p50", "fork of the same process",
-        peers.fork_with_state(BRANCHES), 0.5, detail="p95 %.2f" % found[95])
+            return took
+        time_branches("branch over HTTP, 100 MB of state", once)
 
 
 UPLOADS = 3
