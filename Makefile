@@ -205,7 +205,7 @@ $(B)/empty-cells: bench/empty_cells.c
 # The guests once more, with a jail that has no walls.
 OPEN_JAIL := bench/open_jail.c $(GUEST_SRC)
 OPEN_JAIL_FLAGS = $(GUEST_CFLAGS) -shared -Wl,--wrap=jail_serve,--wrap=jail_is_ahead
-$(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort_guest.c $(OPEN_JAIL) $(GUEST_FILES)
+$(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort_guest.c $(OPEN_JAIL) $(GUEST_FILES) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
 	rm -rf $(@D)/python $(@D)/node
 	cp -a $(B)/guests/python $(B)/guests/node $(@D)/

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure beside its peer, measured in this very run: `make bench`, or some of it: ROWS="http cache".
+"""Every figure beside its peer, measured in this very run: `make bench`, or some of it: ROWS="burst cache".
 
 Prints a table and, after a whole run, writes bench/results.json, an array of
 {name, value, unit, peer, peer_value, ratio, must, ok}; table.py says what they mean. `ok` is null
@@ -32,7 +32,8 @@ def json_speed():
 
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
-    service.http, service.cache, service.http_burst, service.http_branch, service.upload, json_speed)}
+    service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
+    service.upload, json_speed)}
 
 
 def main():

@@ -50,7 +50,8 @@ def throughput():
     """
     cores = os.cpu_count()
     name = "fresh Python cells a second, every core"
-    ours = time_retort("python", HELLO["python"], 2000, "--pool", "0", "--parallel", str(2 * cores))["per_second"]
+    options = "--pool", "0", "--parallel", str(2 * cores)
+    ours = time_retort("python", HELLO["python"], 2000, *options)["per_second"]
     fork = peers.fork_loop(cores, 800)
     empty = peers.empty_cells(cores, 1500)
     both = 1 / (1 / fork + 1 / empty)
@@ -65,28 +66,44 @@ def burst():
         367 / 150, detail=spread(answer))
 
 
+IDLE_CELLS, IDLE_SECONDS = 8, 15
+
+
+def descends(pid, ancestor):
+    while pid > 1 and pid != ancestor:
+        pid = int(re.search(r"PPid:\s+(\d+)", open("/proc/%d/status" % pid).read()).group(1))
+    return pid == ancestor
+
+
+def pss_of_cells(comm, ancestor):
+    """Kilobytes by name, of the processes in the cells of one program."""
+    found = {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            name = open("/proc/%d/comm" % pid).read().strip()
+            inner = open("/proc/%d/status" % pid).read().split("NSpid:")[1].split("\n")[0].split()
+            if name in (comm, "retort-cell") and len(inner) >= 3 and descends(pid, ancestor):
+                text = open("/proc/%d/smaps_rollup" % pid).read()
+                found.setdefault(name, []).append(int(re.search(r"Pss: +(\d+)", text).group(1)))
+        except (OSError, IndexError, AttributeError):
+            continue  # it has ended meanwhile
+    return found
+
+
 def idle_memory(language, comm):
     """PSS of a cell that waits in the pool: the interpreter and the cell's first process."""
-    argv = [RETORT, "run", "-l", language, "-c", HELLO[language], "--repeat", "200", "--pool", "8",
-            "--parallel", "8", "--pause", "4s"]
+    argv = [RETORT, "run", "-l", language, "-c", HELLO[language], "--repeat", "200", "--pool",
+            str(IDLE_CELLS), "--parallel", str(IDLE_CELLS), "--pause", "30s"]
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(3)
-        found = {}
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                name = open("/proc/%s/comm" % pid).read().strip()
-                inner = open("/proc/%s/status" % pid).read().split("NSpid:")[1].split("\n")[0].split()
-                if name in (comm, "retort-cell") and len(inner) >= 3:
-                    text = open("/proc/%s/smaps_rollup" % pid).read()
-                    found.setdefault(name, []).append(int(re.search(r"Pss: +(\d+)", text).group(1)))
-            except (OSError, IndexError):
-                continue
+        found, before, due = {}, None, time.monotonic() + IDLE_SECONDS
+        while (len(found.get(comm, [])) < IDLE_CELLS or found != before) and time.monotonic() < due:
+            time.sleep(1)  # those that just ran end, those in the pool rehearse: then nothing moves
+            found, before = pss_of_cells(comm, process.pid), found
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
-    parts = [sum(v) / len(v) / 1024 for v in found.values()]
-    return sum(parts), len(found.get(comm, []))
+    return sum(sum(v) / len(v) / 1024 for v in found.values()), len(found.get(comm, []))
 
 
 def memory():
@@ -130,15 +147,34 @@ def big_input():
             "ms p50", "the same script, unsandboxed", peer, 1 / 1.3)
 
 
-BRANCHES = 20
+BRANCHES = 30
+
+
+def time_branches(name, once):
+    """`once` makes a branch, ends it and says how long the first took; forks take turns with it."""
+    ours, theirs = [], []
+    with peers.ForkingState() as peer:
+        for _ in range(BRANCHES + peers.UNMEASURED):
+            ours.append(once())
+            time.sleep(peers.PACE_SECONDS)  # to end a branch takes time too, which is not measured
+            theirs.append(peer.time())
+    found = percentiles(ours[peers.UNMEASURED:])
+    add(name, found[50], "ms p50", "fork of the same process", percentiles(theirs[peers.UNMEASURED:])[50],
+        0.5, detail="p95 %.2f" % found[95])
 
 
 class Driver:
     """Sessions without a server: tests/live/driver.c."""
 
-    def __init__(self):
+    def __enter__(self):
         self.process = subprocess.Popen([os.path.join(peers.BUILD, "live-driver"), "8"],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
     def ask(self, op, live, **more):
         self.process.stdin.write(json.dumps({"tag": 1, "op": op, "live": live, **more}) + "\n")
@@ -147,22 +183,15 @@ class Driver:
         assert answer["ok"], answer
         return answer
 
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
 
 def branch():
-    driver, times = Driver(), []
-    try:
+    with Driver() as driver:
         driver.ask("open", "a", language="python", policy={})
         outcome = driver.ask("run", "a", code=peers.STATE, language="python")["outcome"]
         assert outcome["success"], outcome
-        for _ in range(BRANCHES + peers.UNMEASURED):
-            times.append(driver.ask("branch", "a", **{"as": "b"})["us"] / 1000)
+
+        def once():
+            took = driver.ask("branch", "a", **{"as": "b"})["us"] / 1000
             driver.ask("close", "b")
-    finally:
-        driver.close()
-    found = percentiles(times[peers.UNMEASURED:])
-    add("branch of a session with 100 MB of state", found[50], "ms p50", "fork of the same process",
-        peers.fork_with_state(BRANCHES), 0.5, detail="p95 %.2f" % found[95])
+            return took
+        time_branches("branch of a session with 100 MB of state", once)

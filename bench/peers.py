@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What we are measured beside: other ways to run the same code, and the least any way could cost."""
 
+import json
 import os
 import re
 import socket
@@ -101,22 +102,35 @@ def fork_loop(processes, count):
 
 STATE = "state = bytearray(b'x') * 100_000_000"
 FORK_STATE = STATE + r"""
-import os, time
-for _ in range(%d):
+import os, sys, time
+for line in sys.stdin:
     began = time.perf_counter()
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    print((time.perf_counter() - began) * 1000)
+    print((time.perf_counter() - began) * 1000, flush=True)
 """
 
 
-def fork_with_state(rounds):
-    """A process with 100 MB forks a child that ends at once: milliseconds, p50."""
-    out = subprocess.run([PYTHON, "-c", FORK_STATE % (rounds + UNMEASURED)], stdout=subprocess.PIPE,
-                         check=True, text=True).stdout
-    return percentiles([float(line) for line in out.split()][UNMEASURED:])[50]
+class ForkingState:
+    """A process with 100 MB that forks, when asked, a child that ends at once."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([PYTHON, "-c", FORK_STATE], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def time(self):
+        """Milliseconds until the child has been waited for."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
 
 
 # -- the least it could cost -----------------------------------------------------------------------
@@ -127,33 +141,43 @@ def empty_cells(loops, count):
     return float(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
 
 
+def node_options():
+    """Those of our own zygote."""
+    source = open(os.path.join(ROOT, "src/runtimes/local.c")).read()
+    return re.findall(r'"(--[^"]+)"', re.search(r"node_argv\[\] = \{.*?\};", source, re.S).group(0))
+
+
 class BareZygote:
-    """The same zygote and guest with a jail that has no walls (open_jail.c)."""
+    """
+    The same zygote and guest with a jail that has no walls (open_jail.c): what a run takes in a
+    process forked from the warmed interpreter and sealed by nothing.
+    """
 
-    ARGV = {
-        "python": [PYTHON, "-I", "-B", "zygote.py"],
-        "javascript": [NODE, "--single-threaded", "--v8-pool-size=0", "--disable-sigusr1",
-                       "--expose-internals", "--no-warnings", "--min-semi-space-size=16",
-                       "--max-semi-space-size=32", "zygote.js", "200"],
-    }
+    ARGV = {"python": lambda: [PYTHON, "-I", "-B", "zygote.py"],
+            "node": lambda: [NODE, *node_options(), "zygote.js", "200"]}
 
-    def __init__(self, language):
-        kind = "python" if language == "python" else "javascript"
-        self.language = language
+    def __init__(self, kind):
         self.orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.null = os.open(os.devnull, os.O_RDWR)
-        folder = {"python": "python", "javascript": "node"}[kind]
         # Number 3 is where a zygote finds its orders; `sh` puts them there.
         self.process = subprocess.Popen(
-            ["/bin/sh", "-c", 'exec "$@" 3<&%d' % theirs.fileno(), "sh", *self.ARGV[kind]],
-            cwd=os.path.join(BUILD, "open-guests", folder), pass_fds=[theirs.fileno()],
+            ["/bin/sh", "-c", 'exec "$@" 3<&%d' % theirs.fileno(), "sh", *self.ARGV[kind]()],
+            cwd=os.path.join(BUILD, "open-guests", kind), pass_fds=[theirs.fileno()],
             env={"PATH": "/usr/bin:/bin", "UV_USE_IO_URING": "0", "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.DEVNULL)
         theirs.close()
         assert self.orders.recv(4096), "the zygote did not start"
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.orders.close()
+        os.close(self.null)
+        self.process.wait()
+
     def fork(self, is_ahead):
-        """The other end of a new process's control socket, and of its stdout."""
+        """Our ends of a new process's control socket and of its stdout."""
         control, theirs = socket.socketpair()
         out, stdout = os.pipe()
         socket.send_fds(self.orders, [b"a" if is_ahead else b"n"],
@@ -163,9 +187,10 @@ class BareZygote:
         os.close(stdout)
         return control, out
 
-    def run(self, control, out):
-        order = b'{"op":"run","id":1,"language":"%s","name":"main","code":"%s","env":{}}' % (
-            self.language.encode(), HELLO[self.language].encode())
+    @staticmethod
+    def run(language, control, out):
+        order = json.dumps({"op": "run", "id": 1, "language": language, "name": "main",
+                            "code": HELLO[language], "env": {}}).encode()
         control.sendall(struct.pack("=I", len(order)) + order)
         reply = control.recv(65536)
         while len(reply) < 4 or len(reply) < 4 + struct.unpack_from("=I", reply)[0]:
@@ -175,27 +200,14 @@ class BareZygote:
         control.close()
         os.close(out)
 
-    def close(self):
-        self.orders.close()
-        os.close(self.null)
-        self.process.wait()
-
-
-def bare_fork(language, rounds, is_ahead):
-    """
-    Milliseconds, p50, of a run in a process forked from the warmed interpreter and sealed by
-    nothing. `is_ahead`: it was forked before the clock began, as cells of a pool are.
-    """
-    zygote = BareZygote(language)
-    times = []
-    try:
+    def time(self, language, is_ahead, rounds=ROUNDS):
+        """Milliseconds, p50. `is_ahead`: forked before the clock begins, as the cells of a pool."""
+        times = []
         for _ in range(rounds + UNMEASURED):
             if is_ahead:
-                ready = zygote.fork(True)
+                ready = self.fork(True)
                 time.sleep(PACE_SECONDS)
             began = time.perf_counter()
-            zygote.run(*(ready if is_ahead else zygote.fork(False)))
+            self.run(language, *(ready if is_ahead else self.fork(False)))
             times.append((time.perf_counter() - began) * 1000)
-    finally:
-        zygote.close()
-    return percentiles(times[UNMEASURED:])[50]
+        return percentiles(times[UNMEASURED:])[50]

@@ -9,12 +9,13 @@ import tempfile
 import time
 
 import peers
-from cells import BRANCHES, SUM, big_table
+from cells import SUM, big_table, time_branches
 from client import request, serving
-from peers import BUILD, HELLO, HERE, PACE_SECONDS, PYTHON, ROUNDS, UNMEASURED
+from peers import BUILD, HELLO, HERE, PACE_SECONDS, PYTHON, ROUNDS
 from table import add, percentiles, spread
 
 RUNS = "/v1/executions"
+NAMES = {"python": "Python", "javascript": "JavaScript", "typescript": "TypeScript", "bash": "Bash"}
 WARM_UP = 20  # runs until the zygote is there and the pool is full
 
 
@@ -35,30 +36,40 @@ def time_runs(line, language, rounds, pace):
     return percentiles(times[WARM_UP:])
 
 
-def http():
-    def one(line, name, language, peers_of_it, pace):
+def rows_of(server, language, pace, *peers_of_it):
+    with server.connect() as line:
         found = time_runs(line, language, ROUNDS * 3, pace)
-        for peer, value, must in peers_of_it:
-            add(name, found[50], "ms p50", peer, value, must, detail=spread(found))
+    name = "%s over HTTP, %s" % (NAMES[language], "warm pool" if pace else "no pool")
+    for peer, value, must in peers_of_it:
+        add(name, found[50], "ms p50", peer, value, must, detail=spread(found))
 
-    def floor(language, is_ahead):
-        how = "its guest, forked ahead, unsealed" if is_ahead else "its guest, forked, unsealed"
-        return how, peers.bare_fork(language, ROUNDS, is_ahead), 0
 
-    python = peers.bwrap_python()
-    with serving("--execution.pool", "0") as server, server.connect() as line:
-        one(line, "Python over HTTP, fresh cell, no pool", "python",
-            [("bwrap python3 -c", python, 10), floor("python", False)], 0)
-    with serving() as server, server.connect() as line:
-        one(line, "Python over HTTP, fresh cell, warm pool", "python",
-            [("bwrap python3 -c", python, 15), floor("python", True)], PACE_SECONDS)
-        one(line, "JavaScript over HTTP, fresh cell, warm pool", "javascript",
-            [("node -e", peers.node(), 20), ("deno run x.js", peers.deno("javascript"), 10),
-             floor("javascript", True)], PACE_SECONDS)
-        one(line, "TypeScript over HTTP, fresh cell, warm pool", "typescript",
-            [("deno run x.ts", peers.deno("typescript"), 8), floor("typescript", True)], PACE_SECONDS)
-        one(line, "Bash over HTTP, fresh cell, warm pool", "bash",
-            [("bwrap bash -c", peers.bwrap_bash(), 1)], PACE_SECONDS)
+def http_cold():
+    with serving("--execution.pool", "0") as server, peers.BareZygote("python") as bare:
+        rows_of(server, "python", 0, ("bwrap python3 -c", peers.bwrap_python(), 10),
+                ("its guest, forked, unsealed", bare.time("python", False), 0))
+
+
+AGE_SECONDS = 12  # of a zygote: V8 has timers of 8 s, and a service is up for longer
+
+
+def http_warm():
+    with serving() as server, peers.BareZygote("python") as python, peers.BareZygote("node") as node:
+        with server.connect() as line:
+            for language in HELLO:
+                line.time(run_request(language))
+        due = time.perf_counter() + AGE_SECONDS
+        others = {
+            "python": [("bwrap python3 -c", peers.bwrap_python(), 15)],
+            "javascript": [("node -e", peers.node(), 20), ("deno run x.js", peers.deno("javascript"), 10)],
+            "typescript": [("deno run x.ts", peers.deno("typescript"), 8)],
+            "bash": [("bwrap bash -c", peers.bwrap_bash(), 1)],
+        }
+        time.sleep(max(0, due - time.perf_counter()))
+        for language, bare in (("python", python), ("javascript", node), ("typescript", node)):
+            others[language].append(("its guest, forked ahead, unsealed", bare.time(language, True), 0))
+        for language in HELLO:
+            rows_of(server, language, PACE_SECONDS, *others[language])
 
 
 # -- the cache -------------------------------------------------------------------------------------
@@ -128,20 +139,19 @@ def run_in(line, session, code):
 
 
 def http_branch():
-    times = []
     with serving() as server, server.connect() as line:
         session = line.post("/v1/sessions", {"language": "python"})["id"]
         run_in(line, session, peers.STATE)
         message = request("POST", "/v1/sessions/%s/branch" % session, {})
-        for _ in range(BRANCHES + UNMEASURED):
+
+        def once():
             began = time.perf_counter()
             answer = line.send(message)
-            times.append((time.perf_counter() - began) * 1000)
-            assert answer.status in (200, 201), answer.data
+            took = (time.perf_counter() - began) * 1000
+            assert answer.status in (200, 201), bytes(answer.data)
             line.ask("DELETE", "/v1/sessions/%s" % json.loads(answer.body)["id"])
-    found = percentiles(times[UNMEASURED:])
-    add("branch over HTTP, 100 MB of state", found[50], "ms p50", "fork of the same process",
-        peers.fork_with_state(BRANCHES), 0.5, detail="p95 %.2f" % found[95])
+            return took
+        time_branches("branch over HTTP, 100 MB of state", once)
 
 
 UPLOADS = 3
