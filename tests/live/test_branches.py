@@ -178,14 +178,14 @@ def test_branches_count_as_sessions():
     house = House(cells=4)
     a = house.open()
     b, c = a.branch(), a.branch()
-    with pytest.raises(Refused, match="unavailable: branch the session: 3 of 4 cells are taken"):
+    with pytest.raises(Refused, match="too_many: branch the session: 3 of 4 cells are taken"):
         a.branch()
     assert a.value("return 1") == 1
     for _ in range(8):  # what was closed is free again, whoever else of the family lives
         c.close()
         c = b.branch()
     b.close()
-    with pytest.raises(Refused, match="unavailable"):  # but for a source whose branch still shares its memory
+    with pytest.raises(Refused, match="too_many"):  # but for a source whose branch still shares its memory
         a.branch()
     c.close()
     d = a.branch()
