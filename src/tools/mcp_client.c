@@ -30,7 +30,7 @@ enum {
     CHECK_FIRST_MS = 10000, /* after it was connected to */
     CHECK_TRIES = 3,
     CHECK_PAUSE_MS = 1000,
-    CHECK_TIMEOUT_MS = 5000,
+    CHECK_TIMEOUT_MS = 3000,
     DEGRADED_MS = 1000,
     CHANGE_DELAY_MS = 100, /* news come in swarms */
     CHANGE_PAUSE_MS = 1000,

@@ -445,8 +445,6 @@ static bool open_link(mcp_session *s, rt_error *err)
 
 static bool begin_legacy(mcp_session *s, uint64_t deadline_ns, rt_error *err)
 {
-    if (s->link->is_dead && !open_link(s, err)) /* of the probe */
-        return false;
     s->link->kind->settle(s->link, NULL);
     return shake_hands(s, deadline_ns, err);
 }
@@ -454,11 +452,12 @@ static bool begin_legacy(mcp_session *s, uint64_t deadline_ns, rt_error *err)
 /* One who was slow to start has heard both questions by now, and answers the first better. */
 static bool begin_unsure(mcp_session *s, uint64_t deadline_ns, rt_error *err)
 {
+    if (s->link->is_dead && !open_link(s, err)) /* of the probe */
+        return false;
     if (begin_legacy(s, deadline_ns, err))
         return true;
-    rt_error second = { 0 };
     return !s->link->is_dead && err->code != RT_TIMEOUT &&
-           probe(s, deadline_ns, &second) == PROBE_MODERN;
+           probe(s, deadline_ns, &(rt_error){ 0 }) == PROBE_MODERN;
 }
 
 static bool begin(mcp_session *s, uint64_t deadline_ns, rt_error *err)

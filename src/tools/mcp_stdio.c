@@ -34,7 +34,7 @@ typedef struct pending {
     uint64_t id;
     int wake;
     mcp_reply *reply;
-    bool is_answered;
+    bool is_answered, is_broken;
     mcp_progress progress[PROGRESS_KEPT]; /* a ring: of too many, the oldest go */
     size_t progress_first, progress_count;
     struct pending *next;
@@ -213,15 +213,30 @@ static void hear_request(stdio_link *s, rt_str text, const rt_mcp_message *m)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* What is no message may still say whom it was for. */
+static bool hear_broken(stdio_link *s, rt_str text)
+{
+    rt_mcp_message m = { .kind = RT_MCP_RESULT, .id = rt_mcp_member(text, RT_STR("id")) };
+    s->link.broken_count++;
+    if (m.id.len == 0 || rt_mcp_member(text, RT_STR("method")).len)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    pending *p = take_pending(s, &m);
+    if (p) {
+        p->is_answered = p->is_broken = true;
+        mcp_wake(p->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return p != NULL;
+}
+
 /* True: it was an answer that somebody waited for. */
 static bool hear_message(stdio_link *s, line *from)
 {
     rt_mcp_message m;
     mcp_progress progress;
-    if (!rt_mcp_message_scan(from->text, &m, NULL)) {
-        s->link.broken_count++;
-        return false;
-    }
+    if (!rt_mcp_message_scan(from->text, &m, NULL))
+        return hear_broken(s, from->text);
     switch (m.kind) {
     case RT_MCP_RESULT:
     case RT_MCP_ERROR:
@@ -470,9 +485,11 @@ static void call_off(stdio_link *s, const mcp_ask *ask, const char *reason)
 static bool look(stdio_link *s, pending *p, rt_error *err, bool *is_good)
 {
     pthread_mutex_lock(&s->lock);
-    *is_good = p->is_answered;
+    *is_good = p->is_answered && !p->is_broken;
     bool is_over = p->is_answered || s->link.is_dead;
-    if (is_over && !p->is_answered)
+    if (p->is_broken)
+        rt_fail(err, RT_INVALID, "its answer is no JSON");
+    else if (is_over && !p->is_answered)
         *err = s->why;
     pthread_mutex_unlock(&s->lock);
     return is_over;
@@ -494,7 +511,8 @@ static bool await(stdio_link *s, pending *p, mcp_ask *ask, rt_error *err)
         }
         if (rt_now_ns() >= ask->deadline_ns) {
             call_off(s, ask, "it took too long");
-            return rt_fail(err, RT_TIMEOUT, "it did not answer in time");
+            return rt_fail(err, RT_TIMEOUT,
+                           "it did not answer in time; raise timeout_ms if it needs longer");
         }
     }
 }
