@@ -27,8 +27,7 @@ static bool can_be_house(const privacy_scan *scan, const cluster *c, size_t g)
 static bool is_banned_before(const privacy_scan *scan, size_t start)
 {
     address_word w;
-    return address_previous(scan->text, start, &w) &&
-           privacy_words_have(&address_bans, address_text(scan->text, &w));
+    return address_previous(scan->text, start, &w) && is_a(SET_BAN, address_text(scan->text, &w));
 }
 
 /* Past "12", "12B", "12 bis", "12/3", and the comma some put there. */
@@ -81,9 +80,12 @@ static street name_then_kind(const privacy_scan *scan, size_t i)
     bool is_gadget = false;
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, i, &w); k++) {
         rt_str s = address_text(text, &w);
-        bool is_strong = privacy_words_have(&address_strong_last, s);
-        bool is_weak = privacy_words_have(&address_weak_last, s);
-        if (k > 0 && (is_strong || is_weak) && !is_gadget) {
+        if (w.has_digit && is_class(text.ptr[w.end - 1], IS_DIGIT))
+            return found; /* "5th Avenue" has a name, "12 3 Road" has none */
+        uint32_t known = privacy_vocabulary(s);
+        bool is_strong = k > 0 && (known & VOC(SET_STRONG_LAST));
+        bool is_weak = k > 0 && !is_strong && (known & VOC(SET_WEAK_LAST));
+        if ((is_strong || is_weak) && !is_gadget) {
             bool is_proper = titles == k && (w.is_title || is_strong);
             int score = is_proper ? (is_strong ? 78 : 42) : is_strong && s.len > 2 ? 46 : 0;
             if (scan->is_lenient && is_strong && score)
@@ -94,11 +96,10 @@ static street name_then_kind(const privacy_scan *scan, size_t i)
             break;
         }
         /* "2 minutes drive", "500 GB drive": small words and measures are no names. */
-        if (privacy_words_have(&address_things, s) &&
-            !(w.is_title && s.len > 3 && k == 0 && (is_strong || is_weak)))
+        if (known & VOC(SET_THING))
             return found;
         titles += w.is_title || w.has_digit;
-        is_gadget = privacy_words_have(&address_gadgets, s);
+        is_gadget = known & VOC(SET_GADGET);
         i = w.end + (at(text, w.end) == '.' && w.end - w.start <= 3);
     }
     return found;
@@ -114,13 +115,13 @@ static street kind_then_name(rt_str text, size_t i)
     if (!address_next(text, i, &kind))
         return (street){ 0 };
     rt_str s = address_text(text, &kind);
-    bool is_strong = privacy_words_have(&address_strong_first, s);
-    if (!is_strong && !privacy_words_have(&address_weak_first, s))
+    uint32_t known = privacy_vocabulary(s);
+    bool is_strong = known & VOC(SET_STRONG_FIRST);
+    if (!is_strong && !(known & VOC(SET_WEAK_FIRST)))
         return (street){ 0 };
     end = kind.end + (at(text, kind.end) == '.');
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, end, &w); k++) {
-        bool is_small = privacy_words_have(&address_small, address_text(text, &w)) ||
-                        at(text, w.start + 1) == '\'';
+        bool is_small = is_a(SET_SMALL, address_text(text, &w)) || at(text, w.start + 1) == '\'';
         if (!w.is_title && !is_small && !(w.has_digit && k == 0) && k > 0)
             break;
         titles += w.is_title || (k == 0 && !is_small);
@@ -139,9 +140,12 @@ static bool ends_like(rt_str s, const char *const *ends, size_t count)
     size_t len;
     if (!privacy_fold(s, folded, sizeof(folded), &len))
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (rt_str_ends((rt_str){ folded, len }, rt_str_of(ends[i])))
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(ends[i]);
+        if (n <= len && ends[i][n - 1] == folded[len - 1] &&
+            memcmp(folded + len - n, ends[i], n) == 0)
             return true;
+    }
     return false;
 }
 
@@ -173,13 +177,15 @@ static street street_before(rt_str text, size_t i)
                                            " N\xC2\xBA", " Nr.",       " č.",  " д." };
     while (i && is_one_of(text.ptr[i - 1], " ,"))
         i--;
-    for (size_t k = 0; k < RT_COUNT(numbers); k++)
+    bool is_sign = i && (text.ptr[i - 1] == '.' || is_class(text.ptr[i - 1], IS_HIGH));
+    for (size_t k = 0; is_sign && k < RT_COUNT(numbers); k++)
         if (rt_str_ends(rt_str_slice(text, 0, i), rt_str_of(numbers[k])))
             i -= strlen(numbers[k]);
     i -= i && text.ptr[i - 1] == ',';
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
         rt_str s = address_text(text, &w);
-        bool is_small = privacy_words_have(&address_small, s);
+        uint32_t known = privacy_vocabulary(s);
+        bool is_small = known & VOC(SET_SMALL);
         if (k == 0 && score_compound(s)) {
             address_word more;
             found = (street){ w.start, score_compound(s) };
@@ -192,8 +198,8 @@ static street street_before(rt_str text, size_t i)
                 found.score = 0;
             return found;
         }
-        bool is_strong = k > 0 && privacy_words_have(&address_strong_first, s);
-        bool is_weak = k > 0 && w.is_title && privacy_words_have(&address_weak_first, s);
+        bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST));
+        bool is_weak = k > 0 && w.is_title && (known & VOC(SET_WEAK_FIRST));
         if (is_strong || is_weak)
             found = (street){ w.start, is_strong ? 72 : 46 };
         if (is_strong || (!w.is_title && !is_small && !is_strong) || w.has_digit)
@@ -203,7 +209,7 @@ static street street_before(rt_str text, size_t i)
     return found;
 }
 
-/* "PO Box", "P.O. Box", "Postfach" and the like before the number. */
+/* Where "PO Box", "P.O. Box", "Postfach" or the like before the number begins, or SIZE_MAX. */
 static size_t box_begin(rt_str text, size_t i)
 {
     static const char *const names[] = { "po box",     "p.o. box",        "p.o.box",  "p. o. box",
@@ -211,8 +217,11 @@ static size_t box_begin(rt_str text, size_t i)
                                          "apartado",   "casella postale", "apdo.",    "gpo box",
                                          "box number", "boîte postale",   "c.p.",     "postboks",
                                          "psc",        "locked bag" };
+    address_word last;
     while (i && is_one_of(text.ptr[i - 1], " #:."))
         i--;
+    if (!address_previous(text, i, &last) || !is_a(SET_BOX, address_text(text, &last)))
+        return SIZE_MAX;
     for (size_t k = 0; k < RT_COUNT(names); k++) {
         size_t n = strlen(names[k]), j = 0;
         size_t len = n - (names[k][n - 1] == '.');
@@ -223,7 +232,7 @@ static size_t box_begin(rt_str text, size_t i)
         if (j == len && (i == len || !is_class(text.ptr[i - len - 1], IS_WORD)))
             return i - len;
     }
-    return i + 1;
+    return SIZE_MAX;
 }
 
 /* ---- putting it together ---- */
@@ -245,7 +254,7 @@ static size_t unit_begin(rt_str text, size_t start)
     if (i == start || !address_previous(text, i, &value) || value.end - value.start > 5 ||
         (!value.has_digit && value.end - value.start > 1) ||
         !address_previous(text, value.start, &unit) || !unit.is_title ||
-        !privacy_words_have(&address_units, address_text(text, &unit)))
+        !is_a(SET_UNIT, address_text(text, &unit)))
         return start;
     return unit.start;
 }
@@ -285,7 +294,7 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t end = c->groups[g].end;
     size_t box = box_begin(scan->text, c->groups[g].start);
-    if (box < c->groups[g].start)
+    if (box != SIZE_MAX)
         return take(scan, box, end, 76);
     street found = street_before(scan->text, c->groups[g].start);
     if (!found.score || found.end < scan->address_end)
@@ -312,7 +321,7 @@ static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
     if (code->len != 5 || !address_previous(text, code->start, &state) ||
         state.end - state.start != 2 || !is_class(text.ptr[state.start], IS_UPPER) ||
         !is_class(text.ptr[state.start + 1], IS_UPPER) ||
-        !privacy_words_have(&address_states, address_text(text, &state)))
+        !is_a(SET_STATE, address_text(text, &state)))
         return false;
     size_t i = state.start, start = state.start;
     while (i && is_one_of(text.ptr[i - 1], " ,"))
@@ -397,26 +406,24 @@ void privacy_postcode(privacy_scan *scan, size_t i)
 
 static bool is_address_name(rt_str name)
 {
-    static const char *const names[] = { "address",   "addr",      "adresse",   "anschrift",
-                                         "dirección", "direccion", "indirizzo", "endereço",
-                                         "adres",     "street",    "address1",  "streetaddress",
-                                         "住所",      "地址" };
     static const char *const others[] = { "ip",     "mail",    "mac",    "web",      "wallet",
                                           "mem",    "bitcoin", "url",    "http",     "host",
                                           "server", "bind",    "listen", "contract", "eth",
                                           "btc",    "base",    "port",   "remote",   "net" };
     char folded[64];
-    size_t len;
-    if (!privacy_fold(rt_str_slice(name, name.len > 60 ? name.len - 60 : 0, name.len), folded,
+    size_t len, start = name.len;
+    while (start && is_class(name.ptr[start - 1], IS_LETTER | IS_HIGH) &&
+           !(start < name.len && is_class(name.ptr[start], IS_UPPER) &&
+             is_class(name.ptr[start - 1], IS_LOWER)))
+        start--;
+    if (!is_a(SET_ADDRESS_NAME, rt_str_slice(name, start, name.len)) ||
+        !privacy_fold(rt_str_slice(name, name.len > 60 ? name.len - 60 : 0, name.len), folded,
                       sizeof(folded), &len))
         return false;
     for (size_t i = 0; i < RT_COUNT(others); i++)
         if (strstr(folded, others[i]))
             return false;
-    for (size_t i = 0; i < RT_COUNT(names); i++)
-        if (rt_str_ends((rt_str){ folded, len }, rt_str_of(names[i])))
-            return true;
-    return false;
+    return true;
 }
 
 static bool looks_postal(rt_str s)

@@ -7,9 +7,10 @@
 
 #include "privacy/privacy_internal.h"
 
-extern const word_list address_strong_last, address_weak_last, address_strong_first,
-    address_weak_first, address_units, address_countries, address_small, address_states,
-    address_bans, address_things, address_gadgets;
+static inline bool is_a(unsigned set, rt_str word)
+{
+    return privacy_vocabulary(word) & VOC(set);
+}
 
 /* A run of letters and digits, with the dots, dashes and apostrophes inside it. */
 typedef struct address_word {

@@ -183,7 +183,7 @@ static bool take_code(walk *w, const address_word *token)
 static bool take_unit(walk *w, const address_word *token)
 {
     address_word value;
-    if (!privacy_words_have(&address_units, address_text(w->text, token)))
+    if (!is_a(SET_UNIT, address_text(w->text, token)))
         return false;
     size_t i = token->end + (at(w->text, token->end) == '.');
     if (at(w->text, i) == ' ' && at(w->text, i + 1) == '#')
@@ -207,13 +207,12 @@ static bool is_all_capitals(rt_str s)
 static bool take_word(walk *w, const address_word *token)
 {
     rt_str s = address_text(w->text, token);
-    bool is_small = privacy_words_have(&address_small, s);
+    bool is_small = is_a(SET_SMALL, s);
     if (token->has_digit || (!token->is_title && !is_small) || w->towns > 6)
         return false;
-    if (is_all_capitals(s) && privacy_words_have(&address_states, s) &&
-        (w->has_town || w->after_break)) {
+    if (is_all_capitals(s) && is_a(SET_STATE, s) && (w->has_town || w->after_break)) {
         commit(w, token->end);
-    } else if (token->is_title && privacy_words_have(&address_countries, s)) {
+    } else if (token->is_title && is_a(SET_COUNTRY, s)) {
         commit(w, token->end);
     } else if (w->after_code && token->is_title && w->towns < 4) {
         w->committed = token->end;

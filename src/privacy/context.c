@@ -8,27 +8,7 @@
  */
 #include "privacy/privacy_internal.h"
 
-#include <stdlib.h>
-
-enum { WORD_MAX = 28, BYTES_BEFORE = 72, WORDS_BEFORE = 8, BYTES_AFTER = 32, WORDS_AFTER = 4 };
-
-static const struct entry {
-    const char *word;
-    topic what;
-} entries[] = {
-#define W(word, what)                                                                              \
-    {                                                                                              \
-        word, TOPIC_##what                                                                         \
-    }
-/* sorted by strcmp: a binary search reads it */
-#include "privacy/context_words.inc"
-#undef W
-};
-
-static int by_word(const void *key, const void *entry)
-{
-    return strcmp(key, ((const struct entry *)entry)->word);
-}
+enum { BYTES_BEFORE = 72, WORDS_BEFORE = 8, BYTES_AFTER = 32, WORDS_AFTER = 4 };
 
 bool privacy_fold(rt_str word, char *out, size_t size, size_t *len)
 {
@@ -48,14 +28,12 @@ bool privacy_fold(rt_str word, char *out, size_t size, size_t *len)
 
 static void hear(privacy_context *context, rt_str word, unsigned distance)
 {
-    char folded[WORD_MAX];
-    size_t len;
-    if (word.len < 2 || !privacy_fold(word, folded, sizeof(folded), &len))
-        return;
-    const struct entry *found =
-        bsearch(folded, entries, RT_COUNT(entries), sizeof(entries[0]), by_word);
-    if (found && context->distance[found->what] > distance)
-        context->distance[found->what] = (unsigned char)distance;
+    uint32_t topics = word.len < 2 ? 0 : privacy_vocabulary(word) & (VOC(TOPICS) - 1);
+    for (; topics; topics &= topics - 1) {
+        unsigned char *known = &context->distance[__builtin_ctz(topics)];
+        if (*known > distance)
+            *known = (unsigned char)distance;
+    }
 }
 
 /* Where the word that ends before `end` begins; letters only, cut at a change to upper case. */
@@ -82,7 +60,11 @@ static void hear_before(rt_str text, size_t end, unsigned distance, privacy_cont
             continue;
         }
         size_t begin = word_begin(text, i, least);
-        hear(out, rt_str_slice(text, begin, i), distance++);
+        hear(out, rt_str_slice(text, begin, i), distance);
+        /* "WhatsApp" is one word, "homePhone" two: hear it both ways. */
+        if (begin > least && is_class(text.ptr[begin - 1], IS_LOWER))
+            hear(out, rt_str_slice(text, word_begin(text, begin, least), i), distance);
+        distance++;
         i = begin;
     }
 }
@@ -90,8 +72,8 @@ static void hear_before(rt_str text, size_t end, unsigned distance, privacy_cont
 static void hear_after(rt_str text, size_t start, privacy_context *out)
 {
     size_t most = RT_MIN(text.len, start + BYTES_AFTER);
-    unsigned words = 0;
-    for (size_t i = start; i < most && words < WORDS_AFTER && text.ptr[i] != '\n';) {
+    unsigned heard = 0;
+    for (size_t i = start; i < most && heard < WORDS_AFTER && text.ptr[i] != '\n';) {
         size_t end = i;
         /* Another value, or the end of a sentence: what follows belongs to something else. */
         if (is_class(text.ptr[i], IS_DIGIT) || strchr(",;:=\"<{", text.ptr[i]) ||
@@ -103,16 +85,25 @@ static void hear_after(rt_str text, size_t start, privacy_context *out)
             i++;
             continue;
         }
-        hear(out, rt_str_slice(text, i, end), 1 + words++);
+        hear(out, rt_str_slice(text, i, end), 1 + heard++);
         i = end;
     }
 }
 
-void privacy_context_at(const privacy_scan *scan, size_t start, size_t end, privacy_context *out)
+void privacy_context_at(privacy_scan *scan, size_t start, size_t end, privacy_context *out)
 {
+    /* Several recognisers ask about one place, one after another. */
+    if (scan->has_context && scan->context_start == start && scan->context_end == end) {
+        *out = scan->context;
+        return;
+    }
     memset(out->distance, TOPIC_FAR, sizeof(out->distance));
     hear_before(scan->text, start, 0, out);
     hear_after(scan->text, end, out);
     if (scan->label.len)
         hear_before(scan->label, scan->label.len, 0, out);
+    scan->has_context = true;
+    scan->context = *out;
+    scan->context_start = start;
+    scan->context_end = end;
 }

@@ -6,34 +6,20 @@
 
 /* ---- dates of birth ---- */
 
-static bool is_about_birth(const privacy_scan *scan, size_t start, size_t end)
+static bool is_about_birth(privacy_scan *scan, size_t start, size_t end)
 {
     privacy_context context;
     privacy_context_at(scan, start, end, &context);
     return context.distance[TOPIC_BIRTH] <= 5;
 }
 
-/* "12 March 1985", "March 12, 1985", "12. März 1985": where it ends, or i. */
-static const char *const months[] = {
-    "jan", "feb", "mar", "apr", "may", "jun",  "jul",  "aug", "sep", "oct", "nov", "dec", "mär",
-    "mai", "okt", "dez", "fév", "avr", "juin", "juil", "aoû", "déc", "ene", "abr", "ago", "dic",
-    "gen", "mag", "giu", "lug", "set", "ott",  "fev",  "out", "maa", "mei", "maj",
-};
-
 static bool is_month(rt_str text, size_t i, size_t *end)
 {
-    char folded[24];
-    size_t len, stop = i;
-    while (stop < text.len && is_class(text.ptr[stop], IS_LETTER | IS_HIGH))
+    size_t stop = i;
+    while (stop < text.len && stop - i < 20 && is_class(text.ptr[stop], IS_LETTER | IS_HIGH))
         stop++;
-    if (!privacy_fold(rt_str_slice(text, i, stop), folded, sizeof(folded), &len) || len < 3)
-        return false;
-    for (size_t k = 0; k < RT_COUNT(months); k++)
-        if (strncmp(folded, months[k], strlen(months[k])) == 0) {
-            *end = stop;
-            return true;
-        }
-    return false;
+    *end = stop;
+    return privacy_vocabulary(rt_str_slice(text, i, stop)) & VOC(SET_MONTH);
 }
 
 static size_t skip(rt_str text, size_t i, const char *set, size_t most)
@@ -52,7 +38,8 @@ static size_t digits_end(rt_str text, size_t i)
     return end;
 }
 
-/* The day is the number at i; the month's name stands on either side of it. */
+/* "12 March 1985", "March 12, 1985", "12. März 1985": the day is the number at i; the month's name
+ * stands on either side of it. */
 static bool spelled_date(const privacy_scan *scan, size_t i, size_t *start, size_t *end)
 {
     rt_str text = scan->text;

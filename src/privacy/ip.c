@@ -42,7 +42,7 @@ static bool is_loose(const privacy_scan *scan, size_t start, size_t end)
     return !((next == '.' || next == '-') && is_class(at(scan->text, end + 1), IS_ALNUM));
 }
 
-static int score_ipv4(const privacy_scan *scan, const unsigned o[4], size_t start, size_t end)
+static int score_ipv4(privacy_scan *scan, const unsigned o[4], size_t start, size_t end)
 {
     privacy_context context;
     unsigned biggest = 0;

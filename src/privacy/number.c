@@ -203,9 +203,7 @@ static size_t in_a_word(privacy_scan *scan, size_t i)
         end++;
     privacy_document(scan, i, end);
     privacy_postcode(scan, i);
-    while (i < scan->text.len && is_class(scan->text.ptr[i], IS_DIGIT))
-        i++;
-    return i;
+    return end;
 }
 
 size_t privacy_number(privacy_scan *scan, size_t i)

@@ -7,17 +7,6 @@
  */
 #include "privacy/privacy_internal.h"
 
-static const char *const first_names[] = {
-#include "privacy/first_names.inc"
-};
-static const word_list firsts = { first_names, RT_COUNT(first_names) };
-
-static const char *const title_names[] = { "dr",     "frau",     "herr",      "madame",
-                                           "miss",   "monsieur", "mr",        "mrs",
-                                           "ms",     "prof",     "professor", "señor",
-                                           "señora", "signor",   "signora",   "sir" };
-static const word_list titles = { title_names, RT_COUNT(title_names) };
-
 static size_t name_end(rt_str text, size_t i)
 {
     while (i < text.len && (is_class(text.ptr[i], IS_LETTER | IS_HIGH) ||
@@ -48,8 +37,9 @@ size_t privacy_person(privacy_scan *scan, size_t i)
     rt_str text = scan->text;
     size_t end = name_end(text, i);
     rt_str word = rt_str_slice(text, i, end);
-    bool is_titled = privacy_words_have(&titles, word);
-    if (!is_titled && !privacy_words_have(&firsts, word))
+    uint32_t known = privacy_vocabulary(word);
+    bool is_titled = known & VOC(SET_TITLE);
+    if (!is_titled && !(known & VOC(SET_FIRST_NAME)))
         return end;
     size_t start = i, last = surname_end(text, end);
     if (is_titled) {

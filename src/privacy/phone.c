@@ -229,9 +229,9 @@ static bool touches(const privacy_scan *scan, size_t start, size_t end)
     if (is_class(prior, IS_ALNUM) || is_one_of(prior, "_@$%&\\") || is_class(next, IS_ALNUM) ||
         is_one_of(next, "_@%$"))
         return true;
-    if (is_one_of(prior, ".-/,+*") && is_class(prior2, IS_ALNUM))
+    if (is_one_of(prior, ".-/+*") && is_class(prior2, IS_ALNUM))
         return true;
-    if (prior == ':' && is_class(prior2, IS_DIGIT))
+    if ((prior == ':' || prior == ',') && is_class(prior2, IS_DIGIT))
         return true;
     if (is_one_of(next, ".-/+*:") && is_class(next2, IS_ALNUM))
         return true;

@@ -46,12 +46,13 @@ typedef enum rt_pii_type {
     RT_PII_MAX = 32,
 } rt_pii_type;
 
-#define RT_PII_BIT(type)      (UINT32_C(1) << (type))
-#define RT_PII_ALL            (UINT32_MAX)
-#define RT_PII_USUAL          (RT_PII_ALL & ~RT_PII_BIT(RT_PII_PERSON))
-#define RT_PRIVACY_MIN_SCORE  50
-#define RT_PRIVACY_URL_SECRET 85 /* a URL at or above it carries credentials; below, it is plain   \
-                                  */
+#define RT_PII_BIT(type)     (UINT32_C(1) << (type))
+#define RT_PII_ALL           (UINT32_MAX)
+#define RT_PII_USUAL         (RT_PII_ALL & ~RT_PII_BIT(RT_PII_PERSON))
+#define RT_PRIVACY_MIN_SCORE 50
+#define RT_PRIVACY_URL_SECRET                                                                      \
+    85 /* a URL at or above it carries credentials; below, it is plain                             \
+        */
 
 typedef enum rt_pii_style {
     RT_PII_NAME,   /* "CREDIT_CARD": scans, settings */

@@ -49,43 +49,6 @@ static inline bool is_one_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* ---- a scan under way ---- */
-
-typedef struct privacy_scan {
-    rt_str text;
-    uint32_t types;
-    const unsigned char *min_score;
-    bool is_lenient;
-    rt_str label;
-    rt_arena *arena;
-    rt_pii_span *spans;
-    size_t count, capacity;
-    size_t address_end; /* no address begins before it: the last one reaches so far */
-    bool is_overfull;
-} privacy_scan;
-
-static inline bool wants(const privacy_scan *scan, unsigned type)
-{
-    return scan->types & RT_PII_BIT(type);
-}
-
-static inline char before(const privacy_scan *scan, size_t i)
-{
-    return i ? scan->text.ptr[i - 1] : '\0';
-}
-
-/* Takes the span if its type is wanted and its score suffices. */
-bool privacy_add(privacy_scan *scan, unsigned type, size_t start, size_t end, int score);
-
-/* Looks for candidates that begin in from..to-1, though they may end after it. */
-void privacy_scan_range(privacy_scan *scan, size_t from, size_t to);
-
-/* Sorts the spans and drops the weaker of each two that overlap. */
-void privacy_settle(privacy_scan *scan);
-
-void privacy_scan_init(privacy_scan *scan, rt_str text, const rt_privacy_options *options,
-                       rt_arena *arena);
-
 /* ---- what the words around speak of ---- */
 
 typedef enum topic {
@@ -114,7 +77,47 @@ typedef struct privacy_context {
     unsigned char distance[TOPICS];
 } privacy_context;
 
-void privacy_context_at(const privacy_scan *scan, size_t start, size_t end, privacy_context *out);
+/* ---- a scan under way ---- */
+
+typedef struct privacy_scan {
+    rt_str text;
+    uint32_t types;
+    const unsigned char *min_score;
+    bool is_lenient;
+    rt_str label;
+    rt_arena *arena;
+    rt_pii_span *spans;
+    size_t count, capacity;
+    size_t address_end; /* no address begins before it: the last one reaches so far */
+    bool is_overfull;
+    bool has_context; /* the latest one asked for */
+    size_t context_start, context_end;
+    privacy_context context;
+} privacy_scan;
+
+static inline bool wants(const privacy_scan *scan, unsigned type)
+{
+    return scan->types & RT_PII_BIT(type);
+}
+
+static inline char before(const privacy_scan *scan, size_t i)
+{
+    return i ? scan->text.ptr[i - 1] : '\0';
+}
+
+/* Takes the span if its type is wanted and its score suffices. */
+bool privacy_add(privacy_scan *scan, unsigned type, size_t start, size_t end, int score);
+
+/* Looks for candidates that begin in from..to-1, though they may end after it. */
+void privacy_scan_range(privacy_scan *scan, size_t from, size_t to);
+
+/* Sorts the spans and drops the weaker of each two that overlap. */
+void privacy_settle(privacy_scan *scan);
+
+void privacy_scan_init(privacy_scan *scan, rt_str text, const rt_privacy_options *options,
+                       rt_arena *arena);
+
+void privacy_context_at(privacy_scan *scan, size_t start, size_t end, privacy_context *out);
 
 static inline bool near(const privacy_context *context, topic what, unsigned words)
 {
@@ -189,13 +192,33 @@ void privacy_prefix_pairs(unsigned char pairs[1 << 13]);
 
 /* ---- words ---- */
 
-/* A sorted list of lower-case words, and whether `word` (any case) is one of them. */
-typedef struct word_list {
-    const char *const *list;
-    size_t count;
-} word_list;
+/* What a word can be beside a topic; the bits follow the topics'. */
+enum {
+    SET_STRONG_LAST = TOPICS,
+    SET_WEAK_LAST,
+    SET_STRONG_FIRST,
+    SET_WEAK_FIRST,
+    SET_UNIT,
+    SET_COUNTRY,
+    SET_SMALL,
+    SET_STATE,
+    SET_BAN,
+    SET_THING,
+    SET_GADGET,
+    SET_MONTH,
+    SET_BOX,
+    SET_ADDRESS_NAME,
+    SET_FIRST_NAME,
+    SET_TITLE,
+    SETS_END,
+};
 
-bool privacy_words_have(const word_list *w, rt_str word);
+#define VOC(what) (UINT32_C(1) << (what))
+_Static_assert(SETS_END <= 32, "one bit each");
+
+/* The topics and sets a word belongs to, in any case; learn comes first. */
+uint32_t privacy_vocabulary(rt_str word);
+void privacy_vocabulary_learn(void);
 
 /* The word in lower case, ASCII and Latin-1 letters; false when it is longer than `size`. */
 bool privacy_fold(rt_str word, char *out, size_t size, size_t *len);

@@ -196,8 +196,10 @@ void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
     const unsigned char *text = (const unsigned char *)scan->text.ptr;
     size_t last = scan->text.len ? scan->text.len - 1 : 0;
     pthread_once(&pairs_once, build_pairs);
+    privacy_vocabulary_learn();
     for (size_t i = from; i < to;) {
-        if (!is_marked(text[i], i < last ? text[i + 1] : 0)) {
+        if (!is_marked(text[i], i < last ? text[i + 1] : 0) ||
+            (i && privacy_class[text[i]] & IS_LETTER && privacy_class[text[i - 1]] & IS_WORD)) {
             i++;
             continue;
         }

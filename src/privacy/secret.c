@@ -36,6 +36,21 @@ static bool ends_with_any(const char *text, const char *const *ends, size_t coun
     return false;
 }
 
+/* Most names have none of these in them: a cheap "no". */
+static bool may_be_secret(const char *name)
+{
+    static const char stems[][5] = { "pass", "pwd", "secr", "toke", "key",  "auth", "cred",
+                                     "bear", "jwt", "sess", "conn", "cont", "motd" };
+    for (; *name; name++) {
+        if (!strchr("pstkacbjm", *name))
+            continue;
+        for (size_t i = 0; i < RT_COUNT(stems); i++)
+            if (stems[i][0] == *name && strncmp(name, stems[i], strlen(stems[i])) == 0)
+                return true;
+    }
+    return false;
+}
+
 static meaning meaning_of(rt_str name)
 {
     static const char *const harmless[] = {
@@ -103,7 +118,7 @@ static meaning meaning_of(rt_str name)
         "apitoken",
     };
     char text[NAME_MAX_BYTES + 1];
-    if (!squeeze(name, text))
+    if (!squeeze(name, text) || !may_be_secret(text))
         return NOTHING;
     for (size_t i = 0; i < RT_COUNT(harmless); i++)
         if (contains(text, harmless[i]))
