@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include <stdio.h>
+
 typedef struct desk {
     rt_privacy_vault *vault;
     rt_privacy_mask mask;
