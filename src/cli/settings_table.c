@@ -167,7 +167,7 @@ static const cli_setting table[] = {
     { "sessions.max_ttl", DURATION(sessions.max_ttl_ms, 1 * SECOND, 30 * DAY), .fallback = "24h",
       .about = "the longest it may ask for" },
 
-    { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true", .is_reserved = true,
+    { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true",
       .off_flag = "--no-pii-protection",
       .names = { NAME("ENABLE_PII_PROTECTION"), NAME_AS("PML_NO_PII_PROTECTION", CLI_INVERTED),
                  NAME_AS("CAI_NO_PII_PROTECTION", CLI_INVERTED),

@@ -20,13 +20,22 @@ typedef struct stage {
 static const stage way_in[] = {
     { "permit", engine_permit },
     { "check", engine_check },
+    { "validate input", engine_validate_input },
     { "reserve", engine_reserve },
 };
 
 static const stage way_through[] = {
-    { "consult", engine_consult }, { "admit", engine_admit }, { "run", engine_run },
-    { "shelve", engine_shelve },   { "price", engine_price }, { "compose", engine_compose },
-    { "record", engine_record },   { "keep", engine_keep },
+    { "protect input", engine_protect_input },
+    { "consult", engine_consult },
+    { "admit", engine_admit },
+    { "run", engine_run },
+    { "protect output", engine_protect_output },
+    { "validate output", engine_validate_output },
+    { "shelve", engine_shelve },
+    { "price", engine_price },
+    { "compose", engine_compose },
+    { "record", engine_record },
+    { "keep", engine_keep },
 };
 
 static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
@@ -105,7 +114,10 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .is_watched = job || request->on_event,
                     .created_ms = rt_wall_ms(),
                     .began_ns = rt_now_ns(),
-                    .canceller = request->canceller };
+                    .canceller = request->canceller,
+                    .privacy = request->privacy };
+    if (engine->config.is_privacy_off)
+        p->privacy = (rt_privacy_wish){ 0 };
     rt_span_start(engine->config.telemetry, &p->span, "execute code", RT_SPAN_INTERNAL,
                   request->trace.is_set ? &request->trace : NULL);
     return walk(p, way_in, RT_COUNT(way_in), err);
@@ -135,6 +147,7 @@ void engine_passage_end(passage *p)
     engine_admission_leave(&p->place);
     rt_session_let_go(&p->session);
     engine_registry_remove(e->registry, p->row);
+    rt_privacy_vault_closep(&p->vault);
     rt_span_end(e->config.telemetry, &p->span);
     if (p->canceller == &p->own_canceller)
         rt_canceller_done(&p->own_canceller);

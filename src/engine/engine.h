@@ -21,7 +21,9 @@
 #define RT_ENGINE_ENGINE_H
 
 #include "base/base.h"
+#include "privacy/privacy.h"
 #include "runtimes/runtimes.h"
+#include "schema/schema.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
 
@@ -61,7 +63,8 @@ typedef struct rt_engine_config {
     bool is_off;                  /* the feature flag: every execution is refused with 503 */
     unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool keeps_data; /* raw code, input and output go into the record */
+    bool is_privacy_off; /* the operator's switch: no masking, whatever is asked */
+    bool keeps_data;     /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -91,6 +94,13 @@ typedef enum rt_cache_use {
     RT_CACHE_REFRESH, /* run, and keep */
 } rt_cache_use;
 
+/* What happens to personal data on its way in and out. */
+typedef struct rt_privacy_wish {
+    rt_privacy_mode mode;
+    bool is_stable;      /* equal values share a token */
+    bool is_detokenized; /* the answer's values get their data back */
+} rt_privacy_wish;
+
 typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /* false: cancel */
 
 typedef struct rt_request {
@@ -101,6 +111,8 @@ typedef struct rt_request {
     bool has_input, is_input_text;
     rt_json input_json; /* the same, when it was parsed already */
     rt_str stdin_data;
+    rt_json input_schema, output_schema; /* absent: anything goes */
+    rt_privacy_wish privacy;
     rt_json policy;      /* as rt_policy_read() takes it; absent: the default */
     rt_str preset;       /* what the surface starts from; empty: the engine's default */
     rt_str session_id;   /* run in this session */
