@@ -88,3 +88,14 @@ def test_values_must_fit_their_schemas(server):
     assert kpis["validations"] >= 3 and kpis["validation_failures"] >= 2
     broken = server.post("/v1/executions", {**body, "input_schema": {"type": 5}})
     assert broken.status == 400 and "input_schema" in broken.json["error"]["message"]
+
+
+def test_validation_without_running(server):
+    schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+    good = server.post("/v1/validate", {"code": "return 1", "input_schema": schema, "input": {"n": 1}}).json
+    assert good["valid"] and good["errors"] == [] and good["safe"]
+    bad = server.post("/v1/validate", {"code": "import os", "input_schema": schema, "input": {"n": "x"}}).json
+    assert not bad["valid"] and "/n" in bad["errors"][0] and not bad["safe"]
+    assert bad["risks"][0]["line"] == 1
+    broken = server.post("/v1/validate", {"code": "return 1", "output_schema": {"type": 5}}).json
+    assert not broken["valid"] and "output_schema" in broken["errors"][0]
