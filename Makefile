@@ -60,6 +60,10 @@ $(B)/obj/%.o: src/%.c Makefile
 # It holds the steps of the schema, whose files no compiler lists as dependencies.
 $(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
 
+# The same, of the sample tools and of what the search knows of words.
+$(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
+$(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
+
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 

@@ -19,6 +19,7 @@ static const struct {
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
     { "config", cli_config, "the settings in force, and where each came from" },
+    { "tools", cli_tools, "find, show and call tools; import others" },
     { "keys", cli_keys, "create, list and revoke API keys" },
     { "migrate", cli_migrate, "bring the database up to date" },
     { "audit", cli_audit, "verify the chain of records" },
