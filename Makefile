@@ -62,6 +62,9 @@ $(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/sto
 
 # The same, of the metaschemas.
 $(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src/schema/metaschemas/*.json)
+# The same, of the sample tools and of what the search knows of words.
+$(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
+$(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
 
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
