@@ -128,6 +128,17 @@ TELEMETRY_RECEIVER := tests/telemetry/node_modules/.package-lock.json
 $(TELEMETRY_RECEIVER): tests/telemetry/package-lock.json
 	@RETORT_NPM_FOLDERS=tests/telemetry setup/install
 
+# What tests/mcp drives: the MCP client by hand, and as the conformance suite wants one.
+MCP_DRIVERS := $(B)/mcp-client-driver $(B)/mcp-conformance-client
+$(B)/mcp-client-driver: tests/mcp/client_driver.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+$(B)/mcp-conformance-client: tests/mcp/conformance_client.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+MCP_PEERS := tests/mcp/node_modules/.package-lock.json
+$(MCP_PEERS): tests/mcp/package-lock.json
+	@RETORT_NPM_FOLDERS=tests/mcp setup/install
+
 # -- the two commands --------------------------------------------------------------------------
 
 setup:
@@ -161,17 +172,18 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER)
+e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
 	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
-	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER)
+	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER) \
+	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service tests/mcp
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

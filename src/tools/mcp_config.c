@@ -31,7 +31,18 @@ const char *mcp_environ_get(const char *const *environ, rt_str name)
     return NULL;
 }
 
-/* What stands between ${ and }. */
+static bool is_variable(rt_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!is_letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return name.len > 0;
+}
+
+/* What stands between ${ and }. What cannot be a variable is text, such as the code of a shell. */
 static bool expand_one(reader *r, rt_str inside, rt_buf *out)
 {
     char shown[MCP_SHOWN_SIZE];
@@ -48,9 +59,13 @@ static bool expand_one(reader *r, rt_str inside, rt_buf *out)
         name = rt_str_slice(inside, 0, (size_t)dash);
         fallback = (rt_str){ inside.ptr + dash + 2, inside.len - (size_t)dash - 2 };
     }
-    if (name.len == 0 || memchr(name.ptr, ':', name.len))
+    if (name.len && memchr(name.ptr, ':', name.len))
         return rt_fail(r->err, RT_UNSUPPORTED, "${%s} cannot be filled in here",
                        mcp_show(inside, shown));
+    if (!is_variable(name)) {
+        rt_buf_addf(out, "${%.*s}", RT_FMT(inside));
+        return true;
+    }
     const char *value = mcp_environ_get(r->environ, name);
     if (!value && !fallback.ptr)
         return rt_fail(r->err, RT_INVALID,

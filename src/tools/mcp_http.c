@@ -27,7 +27,7 @@ enum {
     RETRY_MAX_MS = 60000,
     GOODBYE_MS = 2000,
     TELL_MS = 10000,
-    LISTEN_MS = 1000,
+    LISTEN_MS = 500,
 };
 
 typedef struct http_link {
@@ -52,6 +52,7 @@ typedef struct stream {
     mcp_ask *ask;     /* NULL: nothing in particular */
     mcp_reply *reply; /* its answer */
     bool is_answered, is_started, is_events, is_flood;
+    bool is_again; /* the listener's: it was lost before */
     rt_buf body;
     mcp_sse sse;
     mcp_flood flood;
@@ -495,9 +496,16 @@ static bool http_is_outage(int status)
 
 /* -- Listening --------------------------------------------------------------------------------- */
 
+/* A modern server does not repeat what it said while nobody listened. */
 static void on_answer(void *ctx)
 {
-    mcp_wake(((stream *)ctx)->http->heard_fd);
+    static const rt_mcp_message changed = { .kind = RT_MCP_NOTIFICATION,
+                                            .method = { "notifications/tools/list_changed", 32 } };
+    stream *s = ctx;
+    if (s->is_again && is_modern(s->http))
+        s->http->link.ears.news(s->http->link.ears.ctx, &changed);
+    s->is_again = true;
+    mcp_wake(s->http->heard_fd);
 }
 
 /* False: there is no such stream, or none any more. */
@@ -544,8 +552,8 @@ static void http_listen(mcp_link *link, rt_str request)
     http_link *h = (http_link *)link;
     rt_buf_add(&h->listen, request);
     h->has_listener = pthread_create(&h->listener, NULL, listener_run, h) == 0;
-    /* What a server asks us before the stream is there, it asks in vain. */
-    if (h->has_listener && h->link.config->answerer.answer)
+    /* What a server says before the stream is there, it says in vain. */
+    if (h->has_listener)
         mcp_wait(h->heard_fd, h->shut_fd, rt_now_ns() + LISTEN_MS * MCP_MS);
 }
 

@@ -4,7 +4,7 @@
 import time
 
 import pytest
-from conftest import eventually
+from driving import eventually
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from conftest import eventually
+from driving import eventually
 from web import Web
 
 

@@ -6,7 +6,7 @@ import pathlib
 import time
 
 import pytest
-from conftest import HERE, eventually
+from driving import eventually
 
 ERAS = {"legacy": [], "modern": ["--modern"]}
 
