@@ -2,6 +2,7 @@
 #include "privacy/privacy.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 typedef struct desk {
     rt_privacy_vault *vault;

@@ -46,7 +46,9 @@ static inline char at(rt_str s, size_t i)
 
 static inline bool is_one_of(char c, const char *set)
 {
-    return c && strchr(set, c);
+    while (*set && *set != c)
+        set++;
+    return *set;
 }
 
 /* ---- what the words around speak of ---- */

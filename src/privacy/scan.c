@@ -126,7 +126,8 @@ void privacy_settle(privacy_scan *scan)
 /* ---- where to look ---- */
 
 static unsigned char pairs[1 << 13]; /* one bit per pair of bytes, the first in the low half */
-static pthread_once_t pairs_once = PTHREAD_ONCE_INIT;
+static bool signs[256];              /* bytes to look at wherever they are */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void mark(unsigned char first, unsigned char second)
 {
@@ -134,17 +135,15 @@ static void mark(unsigned char first, unsigned char second)
     pairs[pair >> 3] |= (unsigned char)(1u << (pair & 7));
 }
 
-static void build_pairs(void)
+static void prepare(void)
 {
-    static const char always[] = "0123456789@:=>";
-    for (const char *c = always; *c; c++)
-        for (unsigned second = 0; second < 256; second++)
-            mark((unsigned char)*c, (unsigned char)second);
-    mark('-', '-');
+    for (const char *c = "0123456789@:=>-"; *c; c++)
+        signs[(unsigned char)*c] = true;
     mark('i', 's');
     mark('w', 'w');
     mark('W', 'W');
     privacy_prefix_pairs(pairs);
+    privacy_vocabulary_learn();
 }
 
 static inline bool is_marked(unsigned char first, unsigned char second)
@@ -191,20 +190,36 @@ static void scan_persons(privacy_scan *scan, size_t from, size_t to)
     }
 }
 
+/* Letters matter only where a word begins, and then only if its first two may begin a key. */
+static size_t scan_word(privacy_scan *scan, size_t i)
+{
+    const unsigned char *text = (const unsigned char *)scan->text.ptr;
+    size_t len = scan->text.len;
+    if (i + 1 < len && is_marked(text[i], text[i + 1]) &&
+        !(i && privacy_class[text[i - 1]] & IS_WORD)) {
+        size_t next = look(scan, i);
+        if (next > i)
+            return next;
+    }
+    do
+        i++;
+    while (i < len && privacy_class[text[i]] & IS_LETTER);
+    return i;
+}
+
 void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
 {
     const unsigned char *text = (const unsigned char *)scan->text.ptr;
-    size_t last = scan->text.len ? scan->text.len - 1 : 0;
-    pthread_once(&pairs_once, build_pairs);
-    privacy_vocabulary_learn();
+    pthread_once(&once, prepare);
     for (size_t i = from; i < to;) {
-        if (!is_marked(text[i], i < last ? text[i + 1] : 0) ||
-            (i && privacy_class[text[i]] & IS_LETTER && privacy_class[text[i - 1]] & IS_WORD)) {
+        if (privacy_class[text[i]] & IS_LETTER) {
+            i = scan_word(scan, i);
+        } else if (signs[text[i]]) {
+            size_t next = look(scan, i);
+            i = next > i ? next : i + 1;
+        } else {
             i++;
-            continue;
         }
-        size_t next = look(scan, i);
-        i = next > i ? next : i + 1;
     }
     if (wants(scan, RT_PII_PERSON))
         scan_persons(scan, from, to);
