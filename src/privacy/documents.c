@@ -44,7 +44,7 @@ static bool spelled_date(const privacy_scan *scan, size_t i, size_t *start, size
 {
     rt_str text = scan->text;
     size_t day_end = digits_end(text, i), j, month_end;
-    if (day_end - i > 2)
+    if (day_end - i > 2 || !is_one_of(at(text, day_end), " .,-tsrnd"))
         return false;
     j = day_end;
     if (is_class(at(text, j), IS_LOWER) && is_class(at(text, j + 1), IS_LOWER) &&
@@ -126,6 +126,8 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     if (end - start < 5 || end - start > 22 || is_one_of(before(scan, start), "-_.@/$"))
         return;
     rt_str s = rt_str_slice(text, start, end);
+    if (!is_document_number(s, 5, 22))
+        return;
     privacy_context_at(scan, start, end, &context);
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];

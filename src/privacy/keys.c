@@ -212,12 +212,21 @@ static bool is_in(alphabet body, char c)
     }
 }
 
-void privacy_prefix_pairs(unsigned char marks[1 << 13])
+void privacy_mark_keys(void)
 {
-    for (size_t i = 0; i <= RT_COUNT(rules); i++) {
-        const char *prefix = i < RT_COUNT(rules) ? rules[i].prefix : "eyJ";
-        unsigned pair = (unsigned char)prefix[0] | (unsigned)(unsigned char)prefix[1] << 8;
-        marks[pair >> 3] |= (unsigned char)(1u << (pair & 7));
+    privacy_mark("eyJ");
+    for (size_t i = 0; i < RT_COUNT(rules); i++) {
+        char three[3];
+        memcpy(three, rules[i].prefix, 3);
+        if (rules[i].prefix[2]) {
+            privacy_mark(three);
+            continue;
+        }
+        for (unsigned c = 1; c < 256; c++) { /* a prefix of two: any third that fits the body */
+            three[2] = (char)c;
+            if (is_in(rules[i].body, (char)c))
+                privacy_mark(three);
+        }
     }
 }
 

@@ -190,7 +190,12 @@ size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i);
 size_t privacy_key_block(privacy_scan *scan, size_t i);
 size_t privacy_prefixed(privacy_scan *scan, size_t i);
 size_t privacy_person(privacy_scan *scan, size_t i);
-void privacy_prefix_pairs(unsigned char pairs[1 << 13]);
+
+/* Tells the scan which three bytes may begin something; keys.c knows most of them. */
+void privacy_mark(const char *three);
+void privacy_mark_keys(void);
+
+size_t privacy_points(rt_str s); /* rt_utf8_length, for long texts */
 
 /* ---- words ---- */
 

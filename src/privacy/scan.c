@@ -2,9 +2,10 @@
 /*
  * scan.c - one pass over the text, from one byte worth looking at to the next.
  *
- * A table of byte pairs tells where something may begin: a digit, '@', ':', '=', the first two
- * letters of a known kind of key. Everywhere else the pass costs one look-up a byte. Recognisers
- * for what was found look at no more than a fixed stretch around it, so the whole is linear.
+ * Sixty-four bytes at a time become two sets of bits: letters, and signs such as digits, '@', ':'
+ * and '='. Looked at are signs, and words whose first three letters may begin a key; the rest costs
+ * one look-up a byte. A recogniser reads no more than a fixed stretch around its place, so the
+ * whole is linear.
  *
  * Why not Vectorscan, which does all patterns in one pass too: nearly all the judgement here is in
  * what surrounds a candidate, its patterns would match every number in a log, and each match
@@ -125,31 +126,36 @@ void privacy_settle(privacy_scan *scan)
 
 /* ---- where to look ---- */
 
-static unsigned char pairs[1 << 13]; /* one bit per pair of bytes, the first in the low half */
-static bool signs[256];              /* bytes to look at wherever they are */
+/* What makes a byte worth looking at, and a hash of three bytes that may begin a key. */
+enum { LETTER = 1, SIGN = 2 };
+static unsigned char kinds[256];
+static uint64_t triples[1 << 10];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void mark(unsigned char first, unsigned char second)
+static inline unsigned triple_of(const char *three)
 {
-    unsigned pair = first | (unsigned)second << 8;
-    pairs[pair >> 3] |= (unsigned char)(1u << (pair & 7));
+    unsigned a = (unsigned char)three[0], b = (unsigned char)three[1], c = (unsigned char)three[2];
+    return (a * 1031 + b * 257 + c * 7) & 0xFFFF;
+}
+
+void privacy_mark(const char *three)
+{
+    unsigned triple = triple_of(three);
+    triples[triple / 64] |= UINT64_C(1) << (triple % 64);
 }
 
 static void prepare(void)
 {
+    for (unsigned c = 0; c < 256; c++)
+        kinds[c] = privacy_class[c] & IS_LETTER ? LETTER : 0;
     for (const char *c = "0123456789@:=>-"; *c; c++)
-        signs[(unsigned char)*c] = true;
-    mark('i', 's');
-    mark('w', 'w');
-    mark('W', 'W');
-    privacy_prefix_pairs(pairs);
+        kinds[(unsigned char)*c] = SIGN;
+    privacy_mark("is ");
+    privacy_mark("www");
+    privacy_mark("WWW");
+    privacy_mark("Www");
+    privacy_mark_keys();
     privacy_vocabulary_learn();
-}
-
-static inline bool is_marked(unsigned char first, unsigned char second)
-{
-    unsigned pair = first | (unsigned)second << 8;
-    return pairs[pair >> 3] >> (pair & 7) & 1;
 }
 
 static size_t look(privacy_scan *scan, size_t i)
@@ -190,35 +196,46 @@ static void scan_persons(privacy_scan *scan, size_t from, size_t to)
     }
 }
 
-/* Letters matter only where a word begins, and then only if its first two may begin a key. */
-static size_t scan_word(privacy_scan *scan, size_t i)
+/* Letters matter only where a word begins, and then only if its first three may begin a key. */
+static size_t look_at_word(privacy_scan *scan, size_t i)
 {
-    const unsigned char *text = (const unsigned char *)scan->text.ptr;
-    size_t len = scan->text.len;
-    if (i + 1 < len && is_marked(text[i], text[i + 1]) &&
-        !(i && privacy_class[text[i - 1]] & IS_WORD)) {
-        size_t next = look(scan, i);
-        if (next > i)
-            return next;
+    if (i + 3 > scan->text.len)
+        return i;
+    unsigned triple = triple_of(scan->text.ptr + i);
+    bool is_marked = triples[triple / 64] >> (triple % 64) & 1;
+    return is_marked && !is_class(before(scan, i), IS_WORD) ? look(scan, i) : i;
+}
+
+/* One bit for each of up to 64 bytes: is it a letter, is it a sign. Without branches. */
+static void classify(const unsigned char *text, size_t n, uint64_t *letters, uint64_t *signs)
+{
+    uint64_t l = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t kind = kinds[text[i]];
+        l |= (kind & 1) << i;
+        s |= (kind >> 1) << i;
     }
-    do
-        i++;
-    while (i < len && privacy_class[text[i]] & IS_LETTER);
-    return i;
+    *letters = l;
+    *signs = s;
 }
 
 void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
 {
     const unsigned char *text = (const unsigned char *)scan->text.ptr;
+    size_t resume = from; /* what lies before it has been claimed */
+    uint64_t after_letter = 0;
     pthread_once(&once, prepare);
-    for (size_t i = from; i < to;) {
-        if (privacy_class[text[i]] & IS_LETTER) {
-            i = scan_word(scan, i);
-        } else if (signs[text[i]]) {
-            size_t next = look(scan, i);
-            i = next > i ? next : i + 1;
-        } else {
-            i++;
+    for (size_t base = from; base < to; base += 64) {
+        uint64_t letters, signs;
+        classify(text + base, RT_MIN((size_t)64, to - base), &letters, &signs);
+        uint64_t starts = letters & ~(letters << 1 | after_letter);
+        after_letter = letters >> 63;
+        for (uint64_t left = starts | signs; left; left &= left - 1) {
+            size_t bit = (size_t)__builtin_ctzll(left), i = base + bit;
+            if (i < resume)
+                continue;
+            size_t next = starts >> bit & 1 ? look_at_word(scan, i) : look(scan, i);
+            resume = RT_MAX(next, i + 1);
         }
     }
     if (wants(scan, RT_PII_PERSON))
@@ -241,15 +258,29 @@ void privacy_scan_init(privacy_scan *scan, rt_str text, const rt_privacy_options
     };
 }
 
+/* How many bytes of s begin a code point, eight at a time. */
+size_t privacy_points(rt_str s)
+{
+    size_t rest = 0, i = 0;
+    for (; i + 8 <= s.len; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, s.ptr + i, 8);
+        rest += (size_t)__builtin_popcountll(eight >> 7 & ~(eight >> 6) & 0x0101010101010101);
+    }
+    for (; i < s.len; i++)
+        rest += ((unsigned char)s.ptr[i] & 0xC0) == 0x80;
+    return s.len - rest;
+}
+
 /* Fills in the positions in code points, in one walk along the text. */
 static void count_points(privacy_scan *scan)
 {
     size_t points = 0, i = 0;
     for (size_t k = 0; k < scan->count; k++) {
         rt_pii_span *span = &scan->spans[k];
-        points += rt_utf8_length(rt_str_slice(scan->text, i, span->start));
+        points += privacy_points(rt_str_slice(scan->text, i, span->start));
         span->start_point = points;
-        points += rt_utf8_length(rt_str_slice(scan->text, span->start, span->end));
+        points += privacy_points(rt_str_slice(scan->text, span->start, span->end));
         span->end_point = points;
         i = span->end;
     }
