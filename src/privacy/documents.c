@@ -81,7 +81,7 @@ static bool spelled_date(const privacy_scan *scan, size_t i, size_t *start, size
 size_t privacy_birth(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t n, start = c->groups[g].start, end;
-    if (!wants(scan, RT_PII_DATE_OF_BIRTH))
+    if (!wants(scan, RT_PII_DATE_OF_BIRTH) || !may_be_rare(scan, start))
         return 0;
     n = privacy_cluster_date(scan->text, c, g);
     if (n)
@@ -113,7 +113,8 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     rt_str text = scan->text;
     privacy_context context;
     size_t start = i;
-    if (!(scan->types & (RT_PII_BIT(RT_PII_PASSPORT) | RT_PII_BIT(RT_PII_DRIVER_LICENSE))))
+    if (!may_be_rare(scan, i) ||
+        !(scan->types & (RT_PII_BIT(RT_PII_PASSPORT) | RT_PII_BIT(RT_PII_DRIVER_LICENSE))))
         return;
     while (start && i - start < 20 && is_class(text.ptr[start - 1], IS_ALNUM))
         start--;

@@ -16,6 +16,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define D   (IS_DIGIT | IS_HEX | IS_KEY)
 #define L   (IS_LOWER | IS_KEY)
@@ -64,12 +67,14 @@ bool privacy_add(privacy_scan *scan, unsigned type, size_t start, size_t end, in
                             capacity * sizeof(*scan->spans));
         scan->capacity = capacity;
     }
+    scan->is_unsorted |= scan->count && scan->spans[scan->count - 1].start > start;
     scan->spans[scan->count++] = (rt_pii_span){
         .start = start, .end = end, .type = type, .score = (unsigned)RT_MIN(score, 100)
     };
     return true;
 }
 
+/* Ties: the longer first. */
 static int by_position(const void *a, const void *b)
 {
     const rt_pii_span *x = a, *y = b;
@@ -109,7 +114,7 @@ static bool is_stronger(const rt_pii_span *a, const rt_pii_span *b)
 void privacy_settle(privacy_scan *scan)
 {
     size_t kept = 0;
-    if (scan->count > 1)
+    if (scan->is_unsorted)
         qsort(scan->spans, scan->count, sizeof(*scan->spans), by_position);
     for (size_t i = 0; i < scan->count; i++) {
         rt_pii_span span = scan->spans[i];
@@ -196,28 +201,72 @@ static void scan_persons(privacy_scan *scan, size_t from, size_t to)
     }
 }
 
+static void note_rare(privacy_scan *scan, size_t i)
+{
+    size_t end = i;
+    while (end < scan->text.len && end - i < 24 &&
+           is_class(scan->text.ptr[end], IS_LETTER | IS_HIGH))
+        end++;
+    if (privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
+        scan->rare_end = end;
+}
+
 /* Letters matter only where a word begins, and then only if its first three may begin a key. */
 static size_t look_at_word(privacy_scan *scan, size_t i)
 {
     if (i + 3 > scan->text.len)
         return i;
     unsigned triple = triple_of(scan->text.ptr + i);
-    bool is_marked = triples[triple / 64] >> (triple % 64) & 1;
-    return is_marked && !is_class(before(scan, i), IS_WORD) ? look(scan, i) : i;
+    if (!(triples[triple / 64] >> (triple % 64) & 1))
+        return i;
+    note_rare(scan, i);
+    return is_class(before(scan, i), IS_WORD) ? i : look(scan, i);
 }
 
-/* One bit for each of up to 64 bytes: is it a letter, is it a sign. Without branches. */
-static void classify(const unsigned char *text, size_t n, uint64_t *letters, uint64_t *signs)
+/* One bit for each of up to 64 bytes: is it a letter, is it a sign. */
+static void classify_few(const unsigned char *text, size_t n, uint64_t *letters, uint64_t *signs)
 {
     uint64_t l = 0, s = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t kind = kinds[text[i]];
-        l |= (kind & 1) << i;
+        l |= (kind & LETTER) << i;
         s |= (kind >> 1) << i;
     }
     *letters = l;
     *signs = s;
 }
+
+#ifdef __SSE2__
+/* Which of sixteen bytes lie in low..high: bytes are signed here, so the range is moved to the
+ * bottom. */
+static inline __m128i in_range(__m128i bytes, char low, char high)
+{
+    __m128i moved = _mm_sub_epi8(bytes, _mm_set1_epi8((char)(low + 128)));
+    return _mm_cmplt_epi8(moved, _mm_set1_epi8((char)(high - low + 1 - 128)));
+}
+
+/* The same for a whole block. ':' follows '9', so one range holds the digits and it. */
+static void classify(const unsigned char *text, uint64_t *letters, uint64_t *signs)
+{
+    uint64_t l = 0, s = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * k));
+        __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i sign = _mm_or_si128(in_range(bytes, '0', ':'), in_range(bytes, '=', '>'));
+        sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('@')));
+        sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        l |= (uint64_t)(unsigned)_mm_movemask_epi8(in_range(folded, 'a', 'z')) << 16 * k;
+        s |= (uint64_t)(unsigned)_mm_movemask_epi8(sign) << 16 * k;
+    }
+    *letters = l;
+    *signs = s;
+}
+#else
+static void classify(const unsigned char *text, uint64_t *letters, uint64_t *signs)
+{
+    classify_few(text, 64, letters, signs);
+}
+#endif
 
 void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
 {
@@ -227,7 +276,10 @@ void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
     pthread_once(&once, prepare);
     for (size_t base = from; base < to; base += 64) {
         uint64_t letters, signs;
-        classify(text + base, RT_MIN((size_t)64, to - base), &letters, &signs);
+        if (to - base >= 64)
+            classify(text + base, &letters, &signs);
+        else
+            classify_few(text + base, to - base, &letters, &signs);
         uint64_t starts = letters & ~(letters << 1 | after_letter);
         after_letter = letters >> 63;
         for (uint64_t left = starts | signs; left; left &= left - 1) {
