@@ -65,6 +65,8 @@ size_t address_lettered_code(rt_str text, size_t i)
     static const char *const forms[] = { "A9 9AA",   "A99 9AA", "AA9 9AA", "AA99 9AA", "A9A 9AA",
                                          "AA9A 9AA", "A9A 9A9", "A9A9A9",  "AA99AA",   "AA999AA",
                                          "AA9A9AA",  "A99AA",   "A9A9AA" };
+    if (!is_class(at(text, i), IS_UPPER) || !is_class(at(text, i + 1), IS_UPPER | IS_DIGIT))
+        return i;
     for (size_t k = 0; k < RT_COUNT(forms); k++) {
         const char *form = forms[k];
         size_t j = i;

@@ -8,7 +8,7 @@
  */
 #include "privacy/privacy_internal.h"
 
-enum { BYTES_BEFORE = 72, WORDS_BEFORE = 8, BYTES_AFTER = 32, WORDS_AFTER = 4 };
+enum { BYTES_BEFORE = 64, WORDS_BEFORE = 7, BYTES_AFTER = 32, WORDS_AFTER = 4 };
 
 bool privacy_fold(rt_str word, char *out, size_t size, size_t *len)
 {

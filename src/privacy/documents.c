@@ -44,7 +44,7 @@ static bool spelled_date(const privacy_scan *scan, size_t i, size_t *start, size
 {
     rt_str text = scan->text;
     size_t day_end = digits_end(text, i), j, month_end;
-    if (day_end - i > 2)
+    if (day_end - i > 2 || !is_one_of(at(text, day_end), " .,-tsrnd"))
         return false;
     j = day_end;
     if (is_class(at(text, j), IS_LOWER) && is_class(at(text, j + 1), IS_LOWER) &&
@@ -81,7 +81,7 @@ static bool spelled_date(const privacy_scan *scan, size_t i, size_t *start, size
 size_t privacy_birth(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t n, start = c->groups[g].start, end;
-    if (!wants(scan, RT_PII_DATE_OF_BIRTH))
+    if (!wants(scan, RT_PII_DATE_OF_BIRTH) || !may_be_rare(scan, start))
         return 0;
     n = privacy_cluster_date(scan->text, c, g);
     if (n)
@@ -113,7 +113,8 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     rt_str text = scan->text;
     privacy_context context;
     size_t start = i;
-    if (!(scan->types & (RT_PII_BIT(RT_PII_PASSPORT) | RT_PII_BIT(RT_PII_DRIVER_LICENSE))))
+    if (!may_be_rare(scan, i) ||
+        !(scan->types & (RT_PII_BIT(RT_PII_PASSPORT) | RT_PII_BIT(RT_PII_DRIVER_LICENSE))))
         return;
     while (start && i - start < 20 && is_class(text.ptr[start - 1], IS_ALNUM))
         start--;
@@ -126,6 +127,8 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     if (end - start < 5 || end - start > 22 || is_one_of(before(scan, start), "-_.@/$"))
         return;
     rt_str s = rt_str_slice(text, start, end);
+    if (!is_document_number(s, 5, 22))
+        return;
     privacy_context_at(scan, start, end, &context);
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];

@@ -112,6 +112,14 @@ size_t privacy_ipv6(privacy_scan *scan, size_t i)
         start--;
     while (end < text.len && end - start <= INET6_ADDRSTRLEN && is_ipv6_byte(text.ptr[end]))
         end++;
+    size_t colons = 0;
+    bool is_short = false; /* "::" stands for a run of zeros */
+    for (size_t k = start; k < end; k++) {
+        colons += text.ptr[k] == ':';
+        is_short |= text.ptr[k] == ':' && at(text, k + 1) == ':';
+    }
+    if (colons < 7 && !is_short)
+        return i;
     while (end > start && (text.ptr[end - 1] == '.' ||
                            (text.ptr[end - 1] == ':' && end >= 2 && text.ptr[end - 2] != ':')))
         end--;

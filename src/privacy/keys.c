@@ -194,6 +194,15 @@ static const struct rule {
     { "PRIVATE-TOKEN-", KEY, 20, 60 },
 };
 
+/* Rules by their first two bytes: the first of each, and the next after each; 0 ends. */
+static unsigned char first_rule[256], next_rule[RT_COUNT(rules) + 1];
+_Static_assert(RT_COUNT(rules) < 255, "their numbers fit a byte");
+
+static unsigned char bucket_of(const char *two)
+{
+    return (unsigned char)(two[0] * 31 + two[1]);
+}
+
 static bool is_in(alphabet body, char c)
 {
     switch (body) {
@@ -212,12 +221,24 @@ static bool is_in(alphabet body, char c)
     }
 }
 
-void privacy_prefix_pairs(unsigned char marks[1 << 13])
+void privacy_mark_keys(void)
 {
-    for (size_t i = 0; i <= RT_COUNT(rules); i++) {
-        const char *prefix = i < RT_COUNT(rules) ? rules[i].prefix : "eyJ";
-        unsigned pair = (unsigned char)prefix[0] | (unsigned)(unsigned char)prefix[1] << 8;
-        marks[pair >> 3] |= (unsigned char)(1u << (pair & 7));
+    privacy_mark("eyJ");
+    for (size_t i = RT_COUNT(rules); i-- > 0;) {
+        char three[3];
+        unsigned char bucket = bucket_of(rules[i].prefix);
+        next_rule[i + 1] = first_rule[bucket];
+        first_rule[bucket] = (unsigned char)(i + 1);
+        memcpy(three, rules[i].prefix, 3);
+        if (rules[i].prefix[2]) {
+            privacy_mark(three);
+            continue;
+        }
+        for (unsigned c = 1; c < 256; c++) { /* a prefix of two: any third that fits the body */
+            three[2] = (char)c;
+            if (is_in(rules[i].body, (char)c))
+                privacy_mark(three);
+        }
     }
 }
 
@@ -259,7 +280,7 @@ static size_t web_token_end(rt_str text, size_t i)
 static size_t rule_end(const struct rule *rule, rt_str text, size_t i)
 {
     size_t len = strlen(rule->prefix), body = i + len, end = body;
-    if (!rt_str_starts(rt_str_slice(text, i, i + len), (rt_str){ rule->prefix, len }))
+    if (body > text.len || memcmp(text.ptr + i, rule->prefix, len) != 0)
         return i;
     while (end < text.len && end - body <= rule->max && is_in(rule->body, text.ptr[end]))
         end++;
@@ -293,10 +314,10 @@ size_t privacy_prefixed(privacy_scan *scan, size_t i)
         size_t end = web_token_end(text, i);
         return end > i && privacy_add(scan, RT_PII_API_KEY, i, end, 94) ? end : i;
     }
-    for (size_t k = 0; k < RT_COUNT(rules); k++) {
-        if (rules[k].prefix[0] != text.ptr[i] || rules[k].prefix[1] != at(text, i + 1))
-            continue;
-        size_t end = rule_end(&rules[k], text, i);
+    if (i + 2 > text.len)
+        return i;
+    for (unsigned k = first_rule[bucket_of(text.ptr + i)]; k; k = next_rule[k]) {
+        size_t end = rule_end(&rules[k - 1], text, i);
         if (end > i && !is_words(rt_str_slice(text, i, end)) &&
             privacy_add(scan, RT_PII_API_KEY, i, end, 95))
             return end;

@@ -2,6 +2,7 @@
 #include "privacy/privacy.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include <stdio.h>
 

@@ -10,61 +10,80 @@
 
 /* ---- reading groups ---- */
 
-/* The size of a separator between two groups at i, and its kind; 0: none. */
+typedef struct mark {
+    separator kind; /* SEP_NONE: it is no separator */
+    size_t len;
+} mark;
+
+/* No-break spaces, and the hyphens and dashes from U+2010 to U+2013. */
+static mark wide_mark(rt_str text, size_t i)
+{
+    unsigned char a = (unsigned char)text.ptr[i], b = (unsigned char)at(text, i + 1),
+                  c = (unsigned char)at(text, i + 2);
+    if (a == 0xC2 && b == 0xA0)
+        return (mark){ SEP_SPACE, 2 };
+    if (a != 0xE2 || b != 0x80)
+        return (mark){ SEP_NONE, 0 };
+    return c >= 0x90 && c <= 0x93 ? (mark){ SEP_DASH, 3 }
+           : c == 0xAF            ? (mark){ SEP_SPACE, 3 }
+                                  : (mark){ SEP_NONE, 0 };
+}
+
+static mark mark_at(rt_str text, size_t i)
+{
+    switch (at(text, i)) {
+    case ' ':
+        return (mark){ SEP_SPACE, 1 };
+    case '.':
+        return (mark){ SEP_DOT, 1 };
+    case '-':
+        return (mark){ SEP_DASH, 1 };
+    case '/':
+        return (mark){ SEP_SLASH, 1 };
+    case ')':
+        return (mark){ SEP_PAREN, 1 };
+    default:
+        return is_class(at(text, i), IS_HIGH) ? wide_mark(text, i) : (mark){ SEP_NONE, 0 };
+    }
+}
+
+/* The size of what separates two groups at i, and its kind; 0: nothing does. */
 static size_t separator_at(rt_str text, size_t i, separator *kind, bool *opens)
 {
-    size_t n = 0;
-    unsigned blanks = 0, marks = 0;
+    size_t end = i;
+    unsigned blanks = 0, signs = 0;
     *kind = SEP_SPACE;
     *opens = false;
-    for (; n < 6; n++) {
-        rt_str rest = rt_str_slice(text, i + n, text.len);
-        char c = at(rest, 0);
-        separator found = c == '.'   ? SEP_DOT
-                          : c == '-' ? SEP_DASH
-                          : c == '/' ? SEP_SLASH
-                                     : SEP_NONE;
-        size_t extra = 0;
-        if (rt_str_starts(rest, RT_STR("\xC2\xA0"))) { /* no-break space */
-            c = ' ';
-            extra = 1;
-        } else if (rt_str_starts(rest, RT_STR("\xE2\x80")) && at(rest, 2) >= '\x90' &&
-                   at(rest, 2) <= '\x93') { /* hyphens and dashes */
-            found = SEP_DASH;
-            extra = 2;
-        } else if (rt_str_starts(rest, RT_STR("\xE2\x80\xAF"))) { /* narrow no-break space */
-            c = ' ';
-            extra = 2;
-        }
-        if (c == ' ') {
-            blanks++;
-        } else if (c == '(' && !*opens) {
+    while (end < i + 8) {
+        mark m = mark_at(text, end);
+        if (m.kind == SEP_NONE && at(text, end) == '(' && !*opens) {
             *opens = true;
-        } else if (c == ')') {
-            *kind = SEP_PAREN;
-            marks += 4;
-        } else if (found) {
-            *kind = *kind == SEP_PAREN ? SEP_PAREN : found;
-            marks++;
-        } else {
-            break;
+            end++;
+            continue;
         }
-        n += extra;
+        if (m.kind == SEP_NONE)
+            break;
+        if (m.kind == SEP_SPACE)
+            blanks++;
+        else if (m.kind == SEP_PAREN || *kind != SEP_PAREN)
+            *kind = m.kind;
+        signs += m.kind != SEP_SPACE && m.kind != SEP_PAREN;
+        end += m.len;
     }
-    if (n == 0 || blanks > 2 || marks > 5 || (marks & 3) > 1)
+    if (end == i || blanks > 2 || signs > 1 || !is_class(at(text, end), IS_DIGIT))
         return 0;
-    if (blanks && (marks & 3))
-        *kind = *kind == SEP_PAREN ? SEP_PAREN : SEP_WIDE;
-    if (blanks > 1 && *kind == SEP_SPACE)
+    if ((blanks && signs && *kind != SEP_PAREN) || (blanks > 1 && *kind == SEP_SPACE))
         *kind = SEP_WIDE;
-    return is_class(at(text, i + n), IS_DIGIT) ? n : 0;
+    return end - i;
 }
 
 void privacy_cluster_read(rt_str text, size_t i, cluster *out)
 {
     separator sep = SEP_NONE;
     bool opens = i > 0 && text.ptr[i - 1] == '(';
-    *out = (cluster){ .start = i - opens };
+    out->count = 0; /* the groups are filled in one by one: there are many, and few are used */
+    out->has_plus = false;
+    out->start = i - opens;
     if (out->start && text.ptr[out->start - 1] == '+') {
         out->has_plus = true;
         out->start--;
@@ -178,18 +197,21 @@ static void strike_dates(rt_str text, cluster *c)
 
 /* ---- who claims it ---- */
 
-static size_t claim(privacy_scan *scan, const cluster *c, size_t g)
+static size_t claim(privacy_scan *scan, const cluster *c, size_t g, size_t digits)
 {
-    static size_t (*const strict[])(privacy_scan *, const cluster *, size_t) = {
-        privacy_birth, privacy_ipv4, privacy_card, privacy_ssn, privacy_phone,
+    static size_t (*const long_ones[])(privacy_scan *, const cluster *, size_t) = {
+        privacy_card,
+        privacy_ssn,
+        privacy_phone,
     };
-    for (size_t k = 0; k < RT_COUNT(strict); k++) {
-        size_t n = strict[k](scan, c, g);
-        if (n)
-            return n;
-    }
-    privacy_address(scan, c, g);
-    return 0;
+    size_t n = privacy_birth(scan, c, g);
+    if (!n && g + 3 < c->count)
+        n = privacy_ipv4(scan, c, g);
+    for (size_t k = 0; !n && digits >= 7 && k < RT_COUNT(long_ones); k++)
+        n = long_ones[k](scan, c, g);
+    if (!n)
+        privacy_address(scan, c, g);
+    return n;
 }
 
 /* Digits in a word: "DE89…", "X1234567", "SW1A". */
@@ -209,13 +231,16 @@ static size_t in_a_word(privacy_scan *scan, size_t i)
 size_t privacy_number(privacy_scan *scan, size_t i)
 {
     cluster c;
+    size_t digits = 0;
     char prior = before(scan, i);
     if (is_class(prior, IS_LETTER) || prior == '_')
         return in_a_word(scan, i);
     privacy_cluster_read(scan->text, i, &c);
     strike_dates(scan->text, &c);
+    for (size_t g = 0; g < c.count; g++)
+        digits += c.groups[g].len;
     for (size_t g = 0; g < c.count;) {
-        size_t n = claim(scan, &c, g);
+        size_t n = claim(scan, &c, g, digits);
         if (n == 0) {
             size_t end = c.groups[g].end;
             while (end < scan->text.len && is_class(scan->text.ptr[end], IS_WORD))

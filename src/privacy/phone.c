@@ -8,7 +8,7 @@
  */
 #include "privacy/privacy_internal.h"
 
-enum { DIGITS_MAX = 17, PHONE_GROUPS_MAX = 7 };
+enum { DIGITS_MAX = 17, PHONE_GROUPS_MAX = 7, WORDS_HEARD = 8 };
 
 typedef struct candidate {
     const cluster *c;
@@ -274,7 +274,8 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
-    if (phone < TOPIC_FAR && (phone <= rival || phone <= 1) && (!is_run || phone <= 4))
+    unsigned reach = score < 20 && !is_run ? 1 : is_run ? 4 : WORDS_HEARD;
+    if (phone <= rival && phone <= reach)
         return score + (phone <= 3 ? 42 : 34);
     if (foreign <= 4 || (rival <= 2 && rival < TOPIC_FAR))
         return score - 32;

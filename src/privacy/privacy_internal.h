@@ -46,7 +46,9 @@ static inline char at(rt_str s, size_t i)
 
 static inline bool is_one_of(char c, const char *set)
 {
-    return c && strchr(set, c);
+    while (*set && *set != c)
+        set++;
+    return *set;
 }
 
 /* ---- what the words around speak of ---- */
@@ -90,6 +92,8 @@ typedef struct privacy_scan {
     size_t count, capacity;
     size_t address_end; /* no address begins before it: the last one reaches so far */
     bool is_overfull;
+    size_t rare_end;  /* where the latest word of a rare topic ended; 0: there was none */
+    bool is_unsorted; /* spans were added out of order */
     bool has_context; /* the latest one asked for */
     size_t context_start, context_end;
     privacy_context context;
@@ -122,6 +126,12 @@ void privacy_context_at(privacy_scan *scan, size_t start, size_t end, privacy_co
 static inline bool near(const privacy_context *context, topic what, unsigned words)
 {
     return context->distance[what] <= words;
+}
+
+/* May a rare topic be near `start`? A cheap question before the dear one. */
+static inline bool may_be_rare(const privacy_scan *scan, size_t start)
+{
+    return scan->label.len || (scan->rare_end && start < scan->rare_end + 96);
 }
 
 /* ---- numbers in groups ---- */
@@ -188,7 +198,12 @@ size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i);
 size_t privacy_key_block(privacy_scan *scan, size_t i);
 size_t privacy_prefixed(privacy_scan *scan, size_t i);
 size_t privacy_person(privacy_scan *scan, size_t i);
-void privacy_prefix_pairs(unsigned char pairs[1 << 13]);
+
+/* Tells the scan which three bytes may begin something; keys.c knows most of them. */
+void privacy_mark(const char *three);
+void privacy_mark_keys(void);
+
+size_t privacy_points(rt_str s); /* rt_utf8_length, for long texts */
 
 /* ---- words ---- */
 
@@ -215,6 +230,10 @@ enum {
 
 #define VOC(what) (UINT32_C(1) << (what))
 _Static_assert(SETS_END <= 32, "one bit each");
+
+/* Topics of which nothing is found unless they are heard of: scanning notes where that was. */
+#define PRIVACY_RARE                                                                               \
+    (VOC(TOPIC_BIRTH) | VOC(TOPIC_PASSPORT) | VOC(TOPIC_DRIVER) | VOC(TOPIC_LICENSE))
 
 /* The topics and sets a word belongs to, in any case; learn comes first. */
 uint32_t privacy_vocabulary(rt_str word);

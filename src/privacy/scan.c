@@ -2,9 +2,10 @@
 /*
  * scan.c - one pass over the text, from one byte worth looking at to the next.
  *
- * A table of byte pairs tells where something may begin: a digit, '@', ':', '=', the first two
- * letters of a known kind of key. Everywhere else the pass costs one look-up a byte. Recognisers
- * for what was found look at no more than a fixed stretch around it, so the whole is linear.
+ * Sixty-four bytes at a time become two sets of bits: letters, and signs such as digits, '@', ':'
+ * and '='. Looked at are signs, and words whose first three letters may begin a key; the rest costs
+ * one look-up a byte. A recogniser reads no more than a fixed stretch around its place, so the
+ * whole is linear.
  *
  * Why not Vectorscan, which does all patterns in one pass too: nearly all the judgement here is in
  * what surrounds a candidate, its patterns would match every number in a log, and each match
@@ -15,6 +16,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define D   (IS_DIGIT | IS_HEX | IS_KEY)
 #define L   (IS_LOWER | IS_KEY)
@@ -63,12 +67,14 @@ bool privacy_add(privacy_scan *scan, unsigned type, size_t start, size_t end, in
                             capacity * sizeof(*scan->spans));
         scan->capacity = capacity;
     }
+    scan->is_unsorted |= scan->count && scan->spans[scan->count - 1].start > start;
     scan->spans[scan->count++] = (rt_pii_span){
         .start = start, .end = end, .type = type, .score = (unsigned)RT_MIN(score, 100)
     };
     return true;
 }
 
+/* Ties: the longer first. */
 static int by_position(const void *a, const void *b)
 {
     const rt_pii_span *x = a, *y = b;
@@ -108,7 +114,7 @@ static bool is_stronger(const rt_pii_span *a, const rt_pii_span *b)
 void privacy_settle(privacy_scan *scan)
 {
     size_t kept = 0;
-    if (scan->count > 1)
+    if (scan->is_unsorted)
         qsort(scan->spans, scan->count, sizeof(*scan->spans), by_position);
     for (size_t i = 0; i < scan->count; i++) {
         rt_pii_span span = scan->spans[i];
@@ -125,32 +131,36 @@ void privacy_settle(privacy_scan *scan)
 
 /* ---- where to look ---- */
 
-static unsigned char pairs[1 << 13]; /* one bit per pair of bytes, the first in the low half */
-static pthread_once_t pairs_once = PTHREAD_ONCE_INIT;
+/* What makes a byte worth looking at, and a hash of three bytes that may begin a key. */
+enum { LETTER = 1, SIGN = 2 };
+static unsigned char kinds[256];
+static uint64_t triples[1 << 10];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void mark(unsigned char first, unsigned char second)
+static inline unsigned triple_of(const char *three)
 {
-    unsigned pair = first | (unsigned)second << 8;
-    pairs[pair >> 3] |= (unsigned char)(1u << (pair & 7));
+    unsigned a = (unsigned char)three[0], b = (unsigned char)three[1], c = (unsigned char)three[2];
+    return (a * 1031 + b * 257 + c * 7) & 0xFFFF;
 }
 
-static void build_pairs(void)
+void privacy_mark(const char *three)
 {
-    static const char always[] = "0123456789@:=>";
-    for (const char *c = always; *c; c++)
-        for (unsigned second = 0; second < 256; second++)
-            mark((unsigned char)*c, (unsigned char)second);
-    mark('-', '-');
-    mark('i', 's');
-    mark('w', 'w');
-    mark('W', 'W');
-    privacy_prefix_pairs(pairs);
+    unsigned triple = triple_of(three);
+    triples[triple / 64] |= UINT64_C(1) << (triple % 64);
 }
 
-static inline bool is_marked(unsigned char first, unsigned char second)
+static void prepare(void)
 {
-    unsigned pair = first | (unsigned)second << 8;
-    return pairs[pair >> 3] >> (pair & 7) & 1;
+    for (unsigned c = 0; c < 256; c++)
+        kinds[c] = privacy_class[c] & IS_LETTER ? LETTER : 0;
+    for (const char *c = "0123456789@:=>-"; *c; c++)
+        kinds[(unsigned char)*c] = SIGN;
+    privacy_mark("is ");
+    privacy_mark("www");
+    privacy_mark("WWW");
+    privacy_mark("Www");
+    privacy_mark_keys();
+    privacy_vocabulary_learn();
 }
 
 static size_t look(privacy_scan *scan, size_t i)
@@ -191,20 +201,94 @@ static void scan_persons(privacy_scan *scan, size_t from, size_t to)
     }
 }
 
+static void note_rare(privacy_scan *scan, size_t i)
+{
+    size_t end = i;
+    while (end < scan->text.len && end - i < 24 &&
+           is_class(scan->text.ptr[end], IS_LETTER | IS_HIGH))
+        end++;
+    if (privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
+        scan->rare_end = end;
+}
+
+/* Letters matter only where a word begins, and then only if its first three may begin a key. */
+static size_t look_at_word(privacy_scan *scan, size_t i)
+{
+    if (i + 3 > scan->text.len)
+        return i;
+    unsigned triple = triple_of(scan->text.ptr + i);
+    if (!(triples[triple / 64] >> (triple % 64) & 1))
+        return i;
+    note_rare(scan, i);
+    return is_class(before(scan, i), IS_WORD) ? i : look(scan, i);
+}
+
+/* One bit for each of up to 64 bytes: is it a letter, is it a sign. */
+static void classify_few(const unsigned char *text, size_t n, uint64_t *letters, uint64_t *signs)
+{
+    uint64_t l = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t kind = kinds[text[i]];
+        l |= (kind & LETTER) << i;
+        s |= (kind >> 1) << i;
+    }
+    *letters = l;
+    *signs = s;
+}
+
+#ifdef __SSE2__
+/* Which of sixteen bytes lie in low..high: bytes are signed here, so the range is moved to the
+ * bottom. */
+static inline __m128i in_range(__m128i bytes, char low, char high)
+{
+    __m128i moved = _mm_sub_epi8(bytes, _mm_set1_epi8((char)(low + 128)));
+    return _mm_cmplt_epi8(moved, _mm_set1_epi8((char)(high - low + 1 - 128)));
+}
+
+/* The same for a whole block. ':' follows '9', so one range holds the digits and it. */
+static void classify(const unsigned char *text, uint64_t *letters, uint64_t *signs)
+{
+    uint64_t l = 0, s = 0;
+    for (unsigned k = 0; k < 4; k++) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * k));
+        __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+        __m128i sign = _mm_or_si128(in_range(bytes, '0', ':'), in_range(bytes, '=', '>'));
+        sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('@')));
+        sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        l |= (uint64_t)(unsigned)_mm_movemask_epi8(in_range(folded, 'a', 'z')) << 16 * k;
+        s |= (uint64_t)(unsigned)_mm_movemask_epi8(sign) << 16 * k;
+    }
+    *letters = l;
+    *signs = s;
+}
+#else
+static void classify(const unsigned char *text, uint64_t *letters, uint64_t *signs)
+{
+    classify_few(text, 64, letters, signs);
+}
+#endif
+
 void privacy_scan_range(privacy_scan *scan, size_t from, size_t to)
 {
     const unsigned char *text = (const unsigned char *)scan->text.ptr;
-    size_t last = scan->text.len ? scan->text.len - 1 : 0;
-    pthread_once(&pairs_once, build_pairs);
-    privacy_vocabulary_learn();
-    for (size_t i = from; i < to;) {
-        if (!is_marked(text[i], i < last ? text[i + 1] : 0) ||
-            (i && privacy_class[text[i]] & IS_LETTER && privacy_class[text[i - 1]] & IS_WORD)) {
-            i++;
-            continue;
+    size_t resume = from; /* what lies before it has been claimed */
+    uint64_t after_letter = 0;
+    pthread_once(&once, prepare);
+    for (size_t base = from; base < to; base += 64) {
+        uint64_t letters, signs;
+        if (to - base >= 64)
+            classify(text + base, &letters, &signs);
+        else
+            classify_few(text + base, to - base, &letters, &signs);
+        uint64_t starts = letters & ~(letters << 1 | after_letter);
+        after_letter = letters >> 63;
+        for (uint64_t left = starts | signs; left; left &= left - 1) {
+            size_t bit = (size_t)__builtin_ctzll(left), i = base + bit;
+            if (i < resume)
+                continue;
+            size_t next = starts >> bit & 1 ? look_at_word(scan, i) : look(scan, i);
+            resume = RT_MAX(next, i + 1);
         }
-        size_t next = look(scan, i);
-        i = next > i ? next : i + 1;
     }
     if (wants(scan, RT_PII_PERSON))
         scan_persons(scan, from, to);
@@ -226,15 +310,29 @@ void privacy_scan_init(privacy_scan *scan, rt_str text, const rt_privacy_options
     };
 }
 
+/* How many bytes of s begin a code point, eight at a time. */
+size_t privacy_points(rt_str s)
+{
+    size_t rest = 0, i = 0;
+    for (; i + 8 <= s.len; i += 8) {
+        uint64_t eight;
+        memcpy(&eight, s.ptr + i, 8);
+        rest += (size_t)__builtin_popcountll(eight >> 7 & ~(eight >> 6) & 0x0101010101010101);
+    }
+    for (; i < s.len; i++)
+        rest += ((unsigned char)s.ptr[i] & 0xC0) == 0x80;
+    return s.len - rest;
+}
+
 /* Fills in the positions in code points, in one walk along the text. */
 static void count_points(privacy_scan *scan)
 {
     size_t points = 0, i = 0;
     for (size_t k = 0; k < scan->count; k++) {
         rt_pii_span *span = &scan->spans[k];
-        points += rt_utf8_length(rt_str_slice(scan->text, i, span->start));
+        points += privacy_points(rt_str_slice(scan->text, i, span->start));
         span->start_point = points;
-        points += rt_utf8_length(rt_str_slice(scan->text, span->start, span->end));
+        points += privacy_points(rt_str_slice(scan->text, span->start, span->end));
         span->end_point = points;
         i = span->end;
     }

@@ -37,15 +37,21 @@ static bool ends_with_any(const char *text, const char *const *ends, size_t coun
 }
 
 /* Most names have none of these in them: a cheap "no". */
-static bool may_be_secret(const char *name)
+static bool may_be_secret(rt_str name)
 {
-    static const char stems[][5] = { "pass", "pwd", "secr", "toke", "key",  "auth", "cred",
-                                     "bear", "jwt", "sess", "conn", "cont", "motd" };
-    for (; *name; name++) {
-        if (!strchr("pstkacbjm", *name))
+    static const char stems[][4] = { "pas", "pwd", "sec", "tok", "key", "aut",
+                                     "cre", "bea", "jwt", "ses", "con", "mot" };
+#define BIT(letter) (UINT32_C(1) << ((letter) - 'a'))
+    static const uint32_t firsts = BIT('p') | BIT('s') | BIT('t') | BIT('k') | BIT('a') | BIT('c') |
+                                   BIT('b') | BIT('j') | BIT('m');
+#undef BIT
+    for (size_t i = 0; i + 3 <= name.len; i++) {
+        char a = lower(name.ptr[i]);
+        if (!is_class(a, IS_LOWER) || !(firsts >> (a - 'a') & 1))
             continue;
-        for (size_t i = 0; i < RT_COUNT(stems); i++)
-            if (stems[i][0] == *name && strncmp(name, stems[i], strlen(stems[i])) == 0)
+        char b = lower(name.ptr[i + 1]), c = lower(name.ptr[i + 2]);
+        for (size_t k = 0; k < RT_COUNT(stems); k++)
+            if (stems[k][0] == a && stems[k][1] == b && stems[k][2] == c)
                 return true;
     }
     return false;
@@ -118,7 +124,7 @@ static meaning meaning_of(rt_str name)
         "apitoken",
     };
     char text[NAME_MAX_BYTES + 1];
-    if (!squeeze(name, text) || !may_be_secret(text))
+    if (!may_be_secret(name) || !squeeze(name, text))
         return NOTHING;
     for (size_t i = 0; i < RT_COUNT(harmless); i++)
         if (contains(text, harmless[i]))

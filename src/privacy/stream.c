@@ -44,7 +44,7 @@ static void forget(rt_privacy_stream *stream)
         drop--;
     if (!drop)
         return;
-    stream->points += rt_utf8_length(rt_str_slice(text, 0, drop));
+    stream->points += privacy_points(rt_str_slice(text, 0, drop));
     stream->bytes += drop;
     memmove(stream->text.ptr, stream->text.ptr + drop, text.len - drop);
     stream->text.len -= drop;
@@ -73,8 +73,8 @@ static bool settle(rt_privacy_stream *stream, size_t border, rt_privacy_found fo
         rt_pii_span span = scan.spans[k];
         if (span.end <= settled || span.start >= border)
             continue;
-        points += rt_utf8_length(rt_str_slice(text, counted, span.start));
-        size_t length = rt_utf8_length(rt_str_slice(text, span.start, span.end));
+        points += privacy_points(rt_str_slice(text, counted, span.start));
+        size_t length = privacy_points(rt_str_slice(text, span.start, span.end));
         counted = span.start;
         stream->settled = RT_MAX(stream->settled, span.end);
         span.start_point = stream->points + points;

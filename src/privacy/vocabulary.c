@@ -2,8 +2,8 @@
 /*
  * vocabulary.c - every word this room knows, and what each one speaks of.
  *
- * One look-up tells all: topics for context, parts of postal addresses, months, names. Words are
- * compared in lower case (ASCII and Latin-1). A small bitmap of hashes answers "no" for nearly
+ * One look-up tells all: topics for context, parts of postal addresses, months, names; capitals do
+ * not matter. A small bitmap of hashes answers "no" for nearly
  * every word there is.
  */
 #include "privacy/privacy_internal.h"
@@ -236,33 +236,49 @@ static slot slots[SLOTS];
 static uint64_t filter[FILTER_BITS / 64];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* FNV-1a, over the word in lower case. */
+/*
+ * Bit 5 is all that tells capitals from small letters, in ASCII and in the second byte of Latin-1's
+ * (C3 80 is À, C3 A0 is à); setting it everywhere folds both, and digits and dashes stay
+ * themselves.
+ */
+#define FOLD 0x2020202020202020
+
+static uint64_t load(const char *from, size_t n)
+{
+    uint64_t value = 0;
+    memcpy(&value, from, n);
+    return value;
+}
+
+/* Two loads that may overlap cover a word of up to 16 bytes; longer ones add their middle. */
 static uint32_t hash_of(rt_str word)
 {
-    uint32_t hash = 2166136261u;
-    unsigned char prior = 0;
-    for (size_t i = 0; i < word.len; i++) {
-        unsigned char c = (unsigned char)word.ptr[i];
-        unsigned char folded = (unsigned char)lower((char)c);
-        if (prior == 0xC3 && c >= 0x80 && c <= 0x9E)
-            folded = c + 32; /* capital letters of Latin-1 are C3 80 to C3 9E */
-        hash = (hash ^ folded) * 16777619u;
-        prior = c;
+    uint64_t a, b, c = 0;
+    const char *p = word.ptr;
+    size_t n = word.len;
+    if (n >= 8) {
+        a = load(p, 8);
+        b = load(p + n - 8, 8);
+        c = n > 16 ? load(p + 8, 8) : 0;
+    } else if (n >= 4) {
+        a = load(p, 4);
+        b = load(p + n - 4, 4);
+    } else {
+        a = (unsigned char)p[0];
+        b = (uint64_t)(unsigned char)p[n / 2] << 8 | (unsigned char)p[n - 1];
     }
-    return hash ^ hash >> 15;
+    uint64_t hash = ((a | FOLD) ^ (c | FOLD) * 3) * UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ hash >> 29 ^ (b | FOLD) ^ n) * UINT64_C(0xBF58476D1CE4E5B9);
+    return (uint32_t)(hash >> 32);
 }
 
 static bool is_same(const slot *s, rt_str word)
 {
     if (s->len != word.len)
         return false;
-    for (size_t i = 0; i < word.len; i++) {
-        unsigned char c = (unsigned char)word.ptr[i];
-        unsigned char known = (unsigned char)s->word[i];
-        bool is_latin = i && (unsigned char)word.ptr[i - 1] == 0xC3 && c >= 0x80 && c <= 0x9E;
-        if ((unsigned char)lower((char)c) != known && !(is_latin && c + 32 == known))
+    for (size_t i = 0; i < word.len; i++)
+        if ((word.ptr[i] | 0x20) != (s->word[i] | 0x20))
             return false;
-    }
     return true;
 }
 
@@ -276,13 +292,36 @@ static void learn(rt_str word, uint32_t bits)
     filter[hash % FILTER_BITS / 64] |= UINT64_C(1) << (hash % 64);
 }
 
+/* The scan stops at these words, written in any of the usual ways: born, Born, BORN. */
+static void mark_word(rt_str word)
+{
+    static const unsigned char capitals[] = { 0, 1, 3 };
+    static const char after_two[] = " #:._\"";
+    for (size_t k = 0; k < RT_COUNT(capitals); k++) {
+        char three[3] = { 0 };
+        for (size_t i = 0; i < 3 && i < word.len; i++) {
+            bool is_capital = i < capitals[k] && is_class(word.ptr[i], IS_LOWER);
+            three[i] = is_capital ? (char)(word.ptr[i] - 32) : word.ptr[i];
+        }
+        for (const char *c = after_two; word.len == 2 && *c; c++) {
+            three[2] = *c;
+            privacy_mark(three);
+        }
+        privacy_mark(three);
+    }
+}
+
 static void learn_all(void)
 {
     for (size_t k = 0; k < RT_COUNT(lists); k++) {
         rt_str rest = rt_str_of(lists[k].words), word;
-        while (rt_str_cut(&rest, ' ', &word))
-            if (word.len)
-                learn(word, lists[k].bits);
+        while (rt_str_cut(&rest, ' ', &word)) {
+            if (word.len == 0)
+                continue;
+            learn(word, lists[k].bits);
+            if (lists[k].bits & PRIVACY_RARE)
+                mark_word(word);
+        }
     }
 }
 
