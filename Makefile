@@ -189,9 +189,12 @@ $(B)/fuzz/%: src/%.c $(B)/fuzz/libretort.a
 $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
 
+$(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
 bench:
-	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
-	@$(MAKE) --no-print-directory -s all $(B)/json-bench
+	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
+	@$(MAKE) --no-print-directory -s all $(B)/json-bench $(B)/schema-bench-ours
 	@$(PYTHON) bench/bench.py $(ROWS)
 
 format:

@@ -16,6 +16,7 @@ static const struct {
     { "serve", cli_serve, "serve the HTTP API" },
     { "run", cli_run, "run code in a sealed cell" },
     { "validate", cli_validate, "look for risks in code without running it" },
+    { "schema", cli_schema, "check JSON against a JSON Schema" },
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
     { "config", cli_config, "the settings in force, and where each came from" },
