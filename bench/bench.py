@@ -220,9 +220,30 @@ def json_speed():
         add("JSON parsed, 2.4 MB of commits", ours, "MB/s", "cJSON", peer, 500 / 285, ratio=ours / peer)
 
 
+def schema_speed():
+    """JSON Schema beside ajv's compiled code: all documents of a case, parsed before."""
+    ours, cases = os.path.join(ROOT, "build", "schema-bench-ours"), os.path.join(ROOT, "build", "schema-bench")
+    if not os.path.exists(ours):
+        return
+    scripts = os.path.join(HERE, "schema")
+    subprocess.run([NODE, os.path.join(scripts, "cases.mjs"), cases], check=True)
+    files = sorted(os.path.join(cases, name) for name in os.listdir(cases))
+
+    def measured(argv):
+        out = subprocess.run(argv + files, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return {row["name"]: row for row in map(json.loads, out.splitlines())}
+
+    mine, theirs = measured([ours]), measured([NODE, os.path.join(scripts, "ajv.mjs")])
+    for name, row in mine.items():
+        peer = theirs[name]
+        add("schema %s: %d KB checked" % (name, row["bytes"] // 1024), row["validate_us"], "us", "ajv, compiled",
+            peer["validate_us"], 3)
+        add("schema %s: compiled" % name, row["compile_us"], "us", "ajv", peer["compile_us"], 20)
+
+
 def main():
     print("%-46s %10s %-7s %-34s %10s  %7s  %6s" % ("what", "value", "", "peer", "peer's", "ratio", "must"))
-    for part in (fresh_cells, throughput, burst, memory, big_input, json_speed):
+    for part in (fresh_cells, throughput, burst, memory, big_input, json_speed, schema_speed):
         if len(sys.argv) > 1 and part.__name__ not in sys.argv[1:]:
             continue
         part()

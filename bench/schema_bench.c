@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FILE_MAX = 64 << 20, REMOTES_MAX = 16, COMPILE_ROUNDS = 15, CHECK_ROUNDS = 200 };
+enum { FILE_MAX = 64 << 20, REMOTES_MAX = 16, COMPILE_ROUNDS = 15, CHECK_ROUNDS = 300 };
 
 static void die(const char *file, const char *why)
 {
