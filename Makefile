@@ -228,9 +228,12 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 	$(CC) $(OPEN_JAIL_FLAGS) -I$(NODE_INC) -o $(@D)/node/retort_guest.node src/guests/node/retort_guest.c $(OPEN_JAIL)
 	@touch $@
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
+$(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
 bench:
-	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
+	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
 	@$(PYTHON) bench/bench.py $(ROWS)
 

@@ -12,6 +12,7 @@ where a peer is missing.
 Quiet the machine first: two cores are few, and everything here takes turns on them.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,7 @@ import sys
 import cells
 import service
 import table
-from peers import BUILD, HERE
+from peers import BUILD, HERE, NODE
 
 
 def json_speed():
@@ -30,10 +31,29 @@ def json_speed():
     table.add("JSON parsed, 2.4 MB of commits", ours, "MB/s", "cJSON", peer, 500 / 285, ratio=ours / peer)
 
 
+def schema_speed():
+    """JSON Schema beside ajv's compiled code: all documents of a case, parsed before."""
+    ours, cases = os.path.join(BUILD, "schema-bench-ours"), os.path.join(BUILD, "schema-bench")
+    scripts = os.path.join(HERE, "schema")
+    subprocess.run([NODE, os.path.join(scripts, "cases.mjs"), cases], check=True)
+    files = sorted(os.path.join(cases, name) for name in os.listdir(cases))
+
+    def measured(argv):
+        out = subprocess.run(argv + files, stdout=subprocess.PIPE, text=True, check=True).stdout
+        return {row["name"]: row for row in map(json.loads, out.splitlines())}
+
+    mine, theirs = measured([ours]), measured([NODE, os.path.join(scripts, "ajv.mjs")])
+    for name, row in mine.items():
+        peer = theirs[name]
+        table.add("schema %s: %d KB checked" % (name, row["bytes"] // 1024), row["validate_us"], "us", "ajv, compiled",
+                  peer["validate_us"], 3)
+        table.add("schema %s: compiled" % name, row["compile_us"], "us", "ajv", peer["compile_us"], 20)
+
+
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
-    service.upload, json_speed)}
+    service.upload, json_speed, schema_speed)}
 
 
 def main():

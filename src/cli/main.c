@@ -16,6 +16,7 @@ static const struct {
     { "serve", cli_serve, "serve the HTTP API" },
     { "run", cli_run, "run code in a sealed cell" },
     { "validate", cli_validate, "look for risks in code without running it" },
+    { "schema", cli_schema, "check JSON against a JSON Schema" },
     { "languages", cli_languages, "which languages run here, and in which version" },
     { "policies", cli_policies, "the policy presets" },
     { "privacy", cli_privacy, "find or mask personal data in text" },

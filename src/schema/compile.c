@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { ALIASES_MAX = 64 };
+enum { ALIASES_MAX = 64, NARROW_ROUNDS = 4 };
 
 /* Puts "<document>#/path/of/the/place: " before the error, unless it says already where it is. */
 bool schema_place_fail(schema_compiler *c, const schema_place *place, rt_error *err)
@@ -35,13 +35,13 @@ static schema_unit *add_unit(schema_compiler *c, const schema_place *place)
     unit->source = place->at;
     unit->document = place->document;
     unit->resource = place->resource;
-    if (c->queued == c->queue_cap) {
-        size_t cap = c->queue_cap ? c->queue_cap * 2 : 64;
-        c->queue = rt_arena_resize(&c->scratch, c->queue, c->queue_cap * sizeof(*c->queue),
-                                   cap * sizeof(*c->queue));
-        c->queue_cap = cap;
+    if (c->unit_count == c->unit_cap) {
+        size_t cap = c->unit_cap ? c->unit_cap * 2 : 64;
+        c->units = rt_arena_resize(&c->scratch, c->units, c->unit_cap * sizeof(*c->units),
+                                   cap * sizeof(*c->units));
+        c->unit_cap = cap;
     }
-    c->queue[c->queued++] = unit;
+    c->units[c->unit_count++] = unit;
     return unit;
 }
 
@@ -381,8 +381,8 @@ static bool compile_unit(schema_compiler *c, schema_unit *unit, rt_error *err)
 
 static bool compile_queue(schema_compiler *c, rt_error *err)
 {
-    while (c->queued > 0) {
-        schema_unit *unit = c->queue[--c->queued];
+    while (c->filled < c->unit_count) {
+        schema_unit *unit = c->units[c->filled++];
         if (!compile_unit(c, unit, err)) {
             schema_place place = { unit->document, unit->resource, unit->source };
             return schema_place_fail(c, &place, err);
@@ -405,6 +405,36 @@ static bool add_dynamic_targets(schema_compiler *c, rt_error *err)
     return true;
 }
 
+/* The kinds that a unit's references and alternatives leave it. */
+static uint8_t kinds_left(const schema_unit *unit)
+{
+    unsigned kinds = unit->kinds;
+    for (uint32_t i = 0; i < unit->check_count; i++) {
+        const schema_check *check = &unit->checks[i];
+        unsigned some = 0;
+        if (check->op != OP_UNIT && check->op != OP_ANY_OF && check->op != OP_ONE_OF)
+            continue;
+        for (size_t k = 0; k < check->unit_count; k++)
+            some |= check->units[k]->kinds;
+        kinds &= some;
+    }
+    return (uint8_t)kinds;
+}
+
+/* A few rounds are enough to skip most alternatives by a look at the value's kind. */
+static void narrow_kinds(const schema_compiler *c)
+{
+    bool has_changed = true;
+    for (unsigned round = 0; round < NARROW_ROUNDS && has_changed; round++) {
+        has_changed = false;
+        for (size_t i = 0; i < c->unit_count; i++) {
+            uint8_t kinds = kinds_left(c->units[i]);
+            has_changed |= kinds != c->units[i]->kinds;
+            c->units[i]->kinds = kinds;
+        }
+    }
+}
+
 static bool compile_all(schema_compiler *c, rt_json root, rt_error *err)
 {
     uint32_t number;
@@ -417,7 +447,8 @@ static bool compile_all(schema_compiler *c, rt_json root, rt_error *err)
     do {
         if (!compile_queue(c, err) || !add_dynamic_targets(c, err))
             return false;
-    } while (c->queued > 0);
+    } while (c->filled < c->unit_count);
+    narrow_kinds(c);
     return true;
 }
 

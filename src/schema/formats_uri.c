@@ -243,7 +243,7 @@ bool schema_format_uri_template(rt_str text)
         } else if (c == '%') {
             if (i + 2 >= text.len || !is_hex(text.ptr[i + 1]) || !is_hex(text.ptr[i + 2]))
                 return false;
-        } else if (c <= ' ' || c == 0x7F || is_one_of((char)c, "\"'<>\\^`|}")) {
+        } else if (c <= ' ' || c == 0x7F || is_one_of((char)c, "\"<>\\^`|}")) {
             return false;
         }
     }

@@ -23,6 +23,12 @@ struct schema_pattern {
 
 enum { MATCH_HEAP_KIB = 8192 };
 
+/*
+ * PCRE2 wants lookbehinds of a fixed length, ECMA-262 does not: such a pattern is a good one that
+ * we cannot match, and the error is RT_UNSUPPORTED.
+ */
+enum { LOOKBEHIND_NOT_FIXED = 125 };
+
 static pcre2_code *compile(rt_str pattern, rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -42,8 +48,8 @@ static pcre2_code *compile(rt_str pattern, rt_error *err)
     if (!found) {
         PCRE2_UCHAR why[160] = { 0 };
         pcre2_get_error_message(code, why, sizeof(why));
-        rt_fail(err, RT_INVALID, "%.*s: %s", (int)RT_MIN(pattern.len, (size_t)80), pattern.ptr,
-                (const char *)why);
+        rt_fail(err, code == LOOKBEHIND_NOT_FIXED ? RT_UNSUPPORTED : RT_INVALID, "%.*s: %s",
+                (int)RT_MIN(pattern.len, (size_t)80), pattern.ptr, (const char *)why);
     }
     return found;
 }
@@ -106,9 +112,10 @@ bool schema_pattern_is_valid(rt_str text)
         return false;
     if (schema_quick_read(text, &quick))
         return true;
-    pcre2_code *code = compile(text, NULL);
+    rt_error err = { 0 };
+    pcre2_code *code = compile(text, &err);
     pcre2_code_free(code);
-    return code != NULL;
+    return code || err.code == RT_UNSUPPORTED;
 }
 
 /* -- Matching ---------------------------------------------------------------------------------- */

@@ -89,16 +89,25 @@ bool schema_run_quietly(schema_run *r, const schema_unit *u, const node *v, sche
 }
 
 /* What a schema has marked counts only if the value passes it. */
-static bool run_apart(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+static bool run_marking(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
 {
-    if (!marks)
-        return schema_run_quietly(r, u, v, NULL);
     schema_marks own = marks_take(r, v);
     bool ok = schema_run_quietly(r, u, v, &own);
     if (ok)
         marks_add(marks, &own);
     marks_give(r, &own);
     return ok;
+}
+
+static inline bool run_apart(schema_run *r, const schema_unit *u, const node *v,
+                             schema_marks *marks)
+{
+    unsigned bit = schema_kind_bit(v);
+    if (u->accepts & bit)
+        return true;
+    if (!(u->kinds & bit))
+        return false;
+    return marks ? run_marking(r, u, v, marks) : schema_run_quietly(r, u, v, NULL);
 }
 
 /* If just one alternative is about values of this kind, what it misses is worth telling. */
@@ -287,13 +296,17 @@ static __attribute__((noinline)) bool run_in_scope(schema_run *r, const schema_u
     return ok;
 }
 
-static __attribute__((noinline)) bool wrong_kind(schema_run *r, const schema_unit *u, const node *v)
+/* Says why, unless that takes a closer look at what the unit refers to. */
+static __attribute__((noinline)) bool explain_kind(schema_run *r, const schema_unit *u,
+                                                   const node *v)
 {
     if (!(u->types & schema_kind_bit(v)))
-        return schema_miss(r, u, K_TYPE, v, NULL);
-    if (u->source->kind == RT_JSON_BOOL)
-        return schema_miss(r, u, K_FALSE, v, NULL);
-    return schema_miss(r, u, u->checks[0].keyword, v, NULL);
+        schema_miss(r, u, K_TYPE, v, NULL);
+    else if (u->source->kind == RT_JSON_BOOL)
+        schema_miss(r, u, K_FALSE, v, NULL);
+    else
+        return false;
+    return true;
 }
 
 bool schema_run_unit(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
@@ -301,8 +314,8 @@ bool schema_run_unit(schema_run *r, const schema_unit *u, const node *v, schema_
     unsigned bit = schema_kind_bit(v);
     if (u->accepts & bit)
         return true;
-    if (!(u->kinds & bit))
-        return wrong_kind(r, u, v);
+    if (!(u->kinds & bit) && (!r->report || explain_kind(r, u, v)))
+        return false;
     if (--r->steps_left < 0)
         schema_run_stop(r, "steps");
     if (r->depth >= RT_SCHEMA_DEPTH_MAX)

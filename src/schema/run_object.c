@@ -49,6 +49,16 @@ static bool run_counts(schema_run *r, const schema_unit *u, const node *v)
     return ok;
 }
 
+static bool is_all_there(const schema_object_rules *rules, const uint64_t *seen)
+{
+    if (rules->required_count <= 64)
+        return (*seen & rules->required_mask) == rules->required_mask;
+    for (uint32_t i = 0; i < rules->required_count; i++)
+        if (!(seen[i / 64] >> i % 64 & 1))
+            return false;
+    return true;
+}
+
 /* -- Members ----------------------------------------------------------------------------------- */
 
 static bool run_property_name(schema_run *r, const schema_unit *u, const node *v, const node *key)
@@ -131,22 +141,67 @@ static bool run_members(schema_run *r, const schema_unit *u, const node *v, sche
     return ok;
 }
 
-/* -- What must be there ------------------------------------------------------------------------ */
+/*
+ * The same without a report, for objects whose members are only looked up by name. What can be
+ * decided at a glance comes first: names, scalars, and what is missing; most of the alternatives
+ * that do not fit fail there. Members with members of their own wait for the end.
+ */
+enum { WAITING_MAX = 8 };
 
-static bool is_all_there(const schema_object_rules *rules, const uint64_t *seen)
+typedef struct waiting {
+    const node *member;
+    const schema_unit *unit;
+} waiting;
+
+static bool run_waiting(schema_run *r, const waiting *list, size_t count, const node *end)
 {
-    if (rules->required_count <= 64)
-        return (*seen & rules->required_mask) == rules->required_mask;
-    for (uint32_t i = 0; i < rules->required_count; i++)
-        if (!(seen[i / 64] >> i % 64 & 1))
+    for (size_t i = 0; i < count; i++)
+        if (!schema_run_unit(r, list[i].unit, list[i].member + 1, NULL) &&
+            !comes_again(list[i].member, end))
             return false;
     return true;
 }
 
+static bool run_plain_members(schema_run *r, const schema_unit *u, const node *v,
+                              schema_marks *marks, uint64_t *seen)
+{
+    const schema_object_rules *rules = u->object;
+    waiting list[WAITING_MAX];
+    size_t count = 0, i = 0;
+    const node *end = rt_json_node_after(v);
+    for (const node *at = v + 1; at < end; at = rt_json_node_after(at + 1), i++) {
+        const schema_unit *unit = NULL;
+        int32_t found =
+            rules->has_names ? schema_names_find(&rules->names, at->text, at->size) : -1;
+        if (found >= 0) {
+            const schema_property *property = &rules->properties[found];
+            unit = property->unit;
+            if (property->required >= 0)
+                seen[property->required / 64] |= UINT64_C(1) << property->required % 64;
+        }
+        if (!unit && !(unit = rules->additional))
+            continue;
+        schema_mark(marks, i);
+        unsigned bit = schema_kind_bit(at + 1);
+        if (unit->accepts & bit)
+            continue;
+        bool can_wait = at[1].kind >= RT_JSON_ARRAY && count < WAITING_MAX && unit->kinds & bit;
+        if (can_wait)
+            list[count++] = (waiting){ at, unit };
+        else if (!schema_run_unit(r, unit, at + 1, NULL) && !comes_again(at, end))
+            return false;
+    }
+    return is_all_there(rules, seen) && run_waiting(r, list, count, end);
+}
+
+/* -- What must be there ------------------------------------------------------------------------ */
+
 static bool report_missing(schema_run *r, const schema_unit *u, const node *v)
 {
+    if (!r->report)
+        return false;
     const node *required = rt_json_get_c((rt_json){ u->source }, "required").node;
-    for (uint32_t i = 0; r->report && required && i < required->size; i++) {
+    for (uint32_t i = 0; required && i < required->size; i++) {
         const node *name = required + 1 + i;
         if (rt_json_is_absent(rt_json_get((rt_json){ v }, rt_json_node_text(name))))
             schema_miss(r, u, K_REQUIRED, v, name);
@@ -193,7 +248,8 @@ bool schema_run_object(schema_run *r, const schema_unit *u, const node *v, schem
     if (rules->has_member_rules) {
         if (words > 1)
             seen = schema_words_take(r, words);
-        ok &= run_members(r, u, v, marks, seen);
+        ok &= rules->is_plain && !r->report ? run_plain_members(r, u, v, marks, seen)
+                                            : run_members(r, u, v, marks, seen);
         if ((ok || r->report) && rules->required_count && !is_all_there(rules, seen))
             ok = report_missing(r, u, v);
         if (words > 1)

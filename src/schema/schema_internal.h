@@ -373,8 +373,8 @@ typedef struct schema_compiler {
     size_t document_cap, resource_cap;
     schema_uri_name *uris;
     size_t uri_count, uri_cap;
-    schema_unit **queue; /* units to fill in */
-    size_t queued, queue_cap;
+    schema_unit **units; /* all; those from `filled` on are still empty */
+    size_t unit_count, unit_cap, filled;
     rt_str *dynamic_names; /* anchors that dynamic references look for */
     size_t dynamic_count, dynamic_cap;
     bool *are_loaded; /* of options->documents */
