@@ -65,9 +65,6 @@ rt_code rt_code_of_errno(int sys_errno)
     case ENOTEMPTY:
     case EADDRINUSE:
         return RT_CONFLICT;
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -85,6 +82,9 @@ rt_code rt_code_of_errno(int sys_errno)
     case EPROTONOSUPPORT:
     case EAFNOSUPPORT:
         return RT_UNSUPPORTED;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
     case EAGAIN:
     case EPIPE:
     case ECONNREFUSED:

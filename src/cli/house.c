@@ -67,6 +67,17 @@ bool cli_house_lock(cli_house *h, rt_error *err)
     return true;
 }
 
+bool cli_house_exists(cli_house *h, rt_error *err)
+{
+    rt_str url = h->settings.database.url, mark = RT_STR("sqlite://");
+    if (!rt_str_starts(url, mark))
+        return true;
+    const char *path = rt_arena_copy(&h->arena, rt_str_slice(url, mark.len, url.len));
+    if (access(path, F_OK) != 0)
+        return rt_fail(err, RT_NOT_FOUND, "there are no records at %s; is --data-dir right?", path);
+    return true;
+}
+
 bool cli_house_open_store(cli_house *h, rt_error *err)
 {
     const rt_settings *s = &h->settings;

@@ -26,6 +26,8 @@ bool cli_house_open(cli_house *house, rt_error *err);
 /* One server at a time may use a data directory; held until the program ends. */
 bool cli_house_lock(cli_house *house, rt_error *err);
 bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing it up to date */
+/* For commands that look: a mistyped data directory must not become a new, empty house. */
+bool cli_house_exists(cli_house *house, rt_error *err);
 void cli_house_close(cli_house *house);
 
 #endif

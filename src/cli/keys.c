@@ -58,10 +58,10 @@ static bool read_spec(int argc, char **argv, rt_key_spec *spec, rt_error *err)
             if (*end || !(spec->budget_usd_month >= 0 && spec->budget_usd_month < 1e12))
                 return rt_fail(err, RT_INVALID, "--budget: '%.40s' is no amount of USD", value);
         } else {
-            return err->code ? false
-                             : rt_fail(err, RT_INVALID,
-                                       "unknown option %.60s; 'retort keys --help' lists them",
-                                       argv[i]);
+            return err->code
+                       ? false
+                       : rt_fail(err, RT_INVALID,
+                                 "unknown option %.60s; 'retort keys --help' lists them", argv[i]);
         }
     }
     return true;
@@ -88,8 +88,11 @@ static bool create(cli_house *h, int argc, char **argv, rt_error *err)
                              .outcome = RT_STR("ok") };
     rt_audit_add(h->store, &event, NULL);
     printf("%.*s\n", RT_FMT(secret));
-    fprintf(stderr, "retort: key %.*s, role %s of %.*s; this is the only time it is shown\n",
-            RT_FMT(key.id), rt_role_name(key.role), RT_FMT(key.organisation_id));
+    fprintf(
+        stderr,
+        "retort: key %.*s, role %s of %.*s; this is the only time it is shown. A server that runs "
+        "already learns of the first key when it is started again.\n",
+        RT_FMT(key.id), rt_role_name(key.role), RT_FMT(key.organisation_id));
     return true;
 }
 
@@ -107,7 +110,7 @@ static bool list(cli_house *h, int argc, char **argv, rt_error *err)
     (void)argv;
     if (argc > 2)
         return rt_fail(err, RT_INVALID, "'retort keys list' takes no arguments");
-    if (!cli_house_open(h, err) ||
+    if (!cli_house_exists(h, err) || !cli_house_open(h, err) ||
         !rt_key_list(h->store, RT_STR(""), &h->arena, &keys, &count, err))
         return false;
     if (count == 0)
@@ -130,7 +133,7 @@ static bool revoke(cli_house *h, int argc, char **argv, rt_error *err)
 {
     if (argc != 3)
         return rt_fail(err, RT_INVALID, "usage: retort keys revoke ID");
-    if (!cli_house_open(h, err) ||
+    if (!cli_house_exists(h, err) || !cli_house_open(h, err) ||
         !rt_key_revoke(h->store, RT_STR(""), rt_str_of(argv[2]), rt_wall_ms(), err))
         return false;
     printf("%s is revoked\n", argv[2]);

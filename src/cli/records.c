@@ -105,7 +105,7 @@ int cli_audit(int argc, char **argv)
         }
         organisation = rt_str_of(value);
     }
-    if (!cli_house_open_store(&house, &err) ||
+    if (!cli_house_exists(&house, &err) || !cli_house_open_store(&house, &err) ||
         !rt_store_migrate(house.store, NULL, NULL, &err) ||
         !rt_audit_verify(house.store, organisation, tell_fault, NULL, &report, &err))
         return cli_complain(&err);
@@ -137,8 +137,8 @@ static bool erase_user(cli_house *h, rt_str organisation, rt_str user, rt_error 
     printf("erased: %llu runs, %llu artifacts, %llu sessions, %llu audit events\n"
            "receipt %.*s %.*s\n",
            (unsigned long long)e.executions, (unsigned long long)e.artifacts,
-           (unsigned long long)e.sessions, (unsigned long long)e.audit_events,
-           RT_FMT(e.receipt_id), RT_FMT(e.receipt_hash));
+           (unsigned long long)e.sessions, (unsigned long long)e.audit_events, RT_FMT(e.receipt_id),
+           RT_FMT(e.receipt_hash));
     return true;
 }
 
@@ -171,9 +171,9 @@ int cli_users(int argc, char **argv)
         puts(help);
         return EXIT_USAGE;
     }
-    bool ok = cli_house_open(&house, &err) &&
-              (is_export ? export_user : erase_user)(&house, organisation, rt_str_of(argv[2]),
-                                                     &err);
+    bool ok =
+        cli_house_exists(&house, &err) && cli_house_open(&house, &err) &&
+        (is_export ? export_user : erase_user)(&house, organisation, rt_str_of(argv[2]), &err);
     return ok ? EXIT_GOOD : cli_complain(&err);
 }
 
@@ -200,7 +200,7 @@ int cli_retention(int argc, char **argv)
         puts("retention.days is 0: everything is kept");
         return EXIT_GOOD;
     }
-    if (!cli_house_open(&house, &err) ||
+    if (!cli_house_exists(&house, &err) || !cli_house_open(&house, &err) ||
         !rt_retention_apply(house.store, RT_STR(""), days, rt_wall_ms(), is_dry, &gone, &err))
         return cli_complain(&err);
     printf("%s: %llu runs, %llu audit events, %llu artifacts older than %u days\n",

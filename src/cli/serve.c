@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,11 +20,11 @@
 #include "server/server.h"
 #include "telemetry/telemetry.h"
 
-#define DRAIN_MS            30000 /* what runs may take to end after the first signal */
-#define CHORE_SECONDS       2
-#define SWEEP_EVERY_MS      60000
-#define RETENTION_EVERY_MS  3600000
-#define MB                  (1ull << 20)
+#define DRAIN_MS           30000 /* what runs may take to end after the first signal */
+#define CHORE_SECONDS      2
+#define SWEEP_EVERY_MS     60000
+#define RETENTION_EVERY_MS 3600000
+#define MB                 (1ull << 20)
 
 typedef struct service {
     cli_house house;
@@ -34,6 +35,7 @@ typedef struct service {
     rt_server *server;
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
+    bool is_guarded; /* keys are asked for */
 } service;
 
 static void print_help(void)
@@ -143,6 +145,7 @@ static bool open_engine(service *s, rt_error *err)
         .has_rollout = set->execution.rollout_percent < 100,
         .is_privacy_off = !set->privacy.is_enabled,
         .keeps_data = set->retention.is_data_kept,
+        .forgets_answers = !set->retention.are_answers_kept,
         .limits = { .max_running = (unsigned)set->execution.max_running,
                     .max_memory_bytes = set->execution.max_memory_bytes,
                     .max_queued = (unsigned)set->execution.queue,
@@ -179,8 +182,15 @@ static bool choose_auth(const service *s, bool *is_required, rt_error *err)
 {
     const rt_settings *set = &s->house.settings;
     uint64_t keys;
-    if (!rt_key_count(s->house.store, &keys, err))
+    bool were_made;
+    if (!rt_key_count(s->house.store, &keys, err) ||
+        !rt_key_was_made(s->house.store, &were_made, err))
         return rt_wrap(err, "count the keys");
+    if (were_made && keys == 0)
+        return rt_fail(
+            err, RT_DENIED,
+            "all keys are revoked or have expired: 'retort keys create --role owner' makes "
+            "one");
     if (keys == 0 && !is_loopback(set->server.bind))
         return rt_fail(err, RT_DENIED,
                        "to listen on %.*s there must be a key: 'retort keys create --role owner' "
@@ -200,8 +210,8 @@ static bool open_server(service *s, rt_error *err)
     rt_server_config config = {
         .bind = set->server.bind,
         .port = (uint16_t)set->server.port,
-        .tls_certificate_file = set->server.tls_certificate.len ? set->server.tls_certificate.ptr
-                                                                : NULL,
+        .tls_certificate_file =
+            set->server.tls_certificate.len ? set->server.tls_certificate.ptr : NULL,
         .tls_key_file = set->server.tls_key.len ? set->server.tls_key.ptr : NULL,
         .max_connections = (unsigned)set->server.max_connections,
         .max_body_bytes = set->server.max_body_bytes,
@@ -221,8 +231,20 @@ static bool open_server(service *s, rt_error *err)
         .cache = s->cache,
         .telemetry = s->telemetry,
     };
-    return choose_auth(s, &config.is_auth_required, err) &&
-           rt_server_start(&config, &s->server, err);
+    if (!choose_auth(s, &config.is_auth_required, err))
+        return false;
+    s->is_guarded = config.is_auth_required;
+    return rt_server_start(&config, &s->server, err);
+}
+
+/* A connection and its run need a few descriptors each; the usual soft limit is for desktops. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
 }
 
 static void block_signals(sigset_t *set)
@@ -239,6 +261,7 @@ static bool open_service(service *s, sigset_t *signals, rt_error *err)
     if (!cli_house_lock(&s->house, err) || !open_runtime(s, err))
         return false;
     block_signals(signals);
+    raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
            open_engine(s, err) && open_server(s, err);
 }
@@ -293,9 +316,11 @@ static void greet(const service *s)
     rt_log(RT_LOG_INFO, "retort %s, store %s, listening on %.*s", RETORT_VERSION,
            rt_store_kind(s->house.store), RT_FMT(url));
     printf("Retort is at %.*s\n\n"
-           "  curl %.*s/v1/executions -d '{\"language\":\"python\",\"code\":\"return 6 * 7\"}'\n\n"
+           "  curl %.*s/v1/executions%s -d '{\"language\":\"python\",\"code\":\"return 6 * "
+           "7\"}'\n\n"
            "API reference: %.*s/docs\n",
-           RT_FMT(url), RT_FMT(url), RT_FMT(url));
+           RT_FMT(url), RT_FMT(url),
+           s->is_guarded ? " -H \"Authorization: Bearer $RETORT_KEY\"" : "", RT_FMT(url));
     fflush(stdout);
 }
 
@@ -307,6 +332,10 @@ static void close_service(service *s)
         rt_server_stop(s->server, DRAIN_MS);
     }
     rt_server_close(s->server);
+    if (s->engine && !rt_engine_stop(s->engine, 0)) {
+        rt_log(RT_LOG_ERROR, "a run does not end; leaving without it");
+        _exit(EXIT_FAILED); /* it still uses what would be freed now */
+    }
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);

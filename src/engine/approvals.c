@@ -128,7 +128,7 @@ static bool withdraw(rt_engine *e, const rt_approval_row *asked, const char *sta
 bool rt_engine_ask(rt_engine *e, const rt_question *question, rt_canceller *canceller,
                    rt_error *err)
 {
-    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 }, looking RT_CLEANUP(rt_arena_done) = { 0 };
     rt_approval_row asked, row;
     uint64_t seen = 0;
     fill_row(e, question, &arena, &asked);
@@ -139,7 +139,8 @@ bool rt_engine_ask(rt_engine *e, const rt_question *question, rt_canceller *canc
             return withdraw(e, &asked, "cancelled", &arena, err);
         if (rt_wall_ms() >= asked.expires_ms)
             return withdraw(e, &asked, "expired", &arena, err);
-        if (!rt_approval_find(e->config.store, RT_STR(""), asked.id, &arena, &row, err))
+        rt_arena_reset(&looking);
+        if (!rt_approval_find(e->config.store, RT_STR(""), asked.id, &looking, &row, err))
             return rt_wrap(err, "wait for approval");
         if (!rt_str_eq_c(row.status, "pending"))
             return read_word(&row, err);

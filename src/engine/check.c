@@ -38,6 +38,11 @@ static bool resolve_policy(passage *p, rt_error *err)
     p->policy = *preset;
     if (!rt_json_is_absent(r->policy) && !rt_policy_read(r->policy, p->arena, &p->policy, err))
         return false;
+    if (p->session.session) { /* these were settled when it was opened */
+        p->policy.memory_bytes = preset->memory_bytes;
+        p->policy.scratch_bytes = preset->scratch_bytes;
+        p->policy.processes = preset->processes;
+    }
     return rt_policy_within(&p->policy, &e->ceiling, err) || rt_wrap(err, "policy");
 }
 
@@ -90,6 +95,18 @@ static bool check_tool(passage *p, rt_error *err)
     return true;
 }
 
+/* Code can tell how its input was written (the order of members, none or an empty one), which the
+ * hash on record does not. */
+static rt_str describe_input(const passage *p)
+{
+    const rt_request *r = p->request;
+    char hash[RT_SHA256_HEX];
+    if (!r->has_input)
+        return RT_STR("none");
+    rt_sha256_hex(r->input, hash);
+    return rt_arena_printf(p->arena, "%d %s", r->is_input_text, hash);
+}
+
 /* What else an answer depends on, as text for the hash. */
 static rt_str describe_wishes(const passage *p)
 {
@@ -115,12 +132,13 @@ bool engine_check(passage *p, rt_error *err)
         !hash_input(p, err))
         return false;
     rt_sha256_hex(r->code, p->code_hash);
-    rt_str wishes = describe_wishes(p);
+    rt_str wishes = describe_wishes(p), sent = describe_input(p);
     rt_str parts[] = { rt_str_of(p->language->name),
                        rt_str_of(p->code_hash),
                        rt_str_of(p->input_hash),
                        rt_policy_fingerprint(&p->policy, p->arena),
                        wishes,
+                       sent,
                        r->stdin_data,
                        r->name,
                        r->session_id,

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct stage {
     const char *name;
@@ -81,11 +82,14 @@ bool engine_admit(passage *p, rt_error *err)
     const rt_request *r = p->request;
     rt_engine *e = p->engine;
     rt_str group = r->caller.key_id.len ? r->caller.key_id : r->caller.organisation_id;
+    uint64_t memory = p->session.session ? 0 : p->policy.memory_bytes; /* a session has its own */
     engine_enlist(p);
+    if (p->session.session && !(p->has_turn = engine_session_turn(&p->session, p->canceller, err)))
+        return false;
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
-    if (!engine_admission_enter(e->admission, group, p->policy.memory_bytes, p->canceller,
-                                &p->place, &p->queue_wait_us, err)) {
+    if (!engine_admission_enter(e->admission, group, memory, p->canceller, &p->place,
+                                &p->queue_wait_us, err)) {
         rt_metric_add(e->config.telemetry, RT_METRIC_REJECTED,
                       (const char *[]){ rt_code_name(err->code) }, 1);
         return false;
@@ -144,6 +148,8 @@ void engine_passage_end(passage *p)
     rt_engine *e = p->engine;
     if (p->session.session && p->place.is_held)
         engine_session_ran(&p->session);
+    if (p->has_turn)
+        engine_session_pass(&p->session);
     engine_admission_leave(&p->place);
     rt_session_let_go(&p->session);
     engine_registry_remove(e->registry, p->row);
@@ -165,8 +171,9 @@ bool rt_engine_execute(rt_engine *engine, const rt_request *request, rt_arena *a
 
 /* ---- opening and closing ---- */
 
-#define MB        (1ull << 20)
-#define CANCEL_MS 5000 /* how long what was cancelled may take to end */
+#define MB             (1ull << 20)
+#define FORGET_LOOK_MS 10
+#define CANCEL_MS      5000 /* how long what was cancelled may take to end */
 
 static void fill_defaults(rt_engine *e)
 {
@@ -234,14 +241,14 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
     return true;
 }
 
-void rt_engine_stop(rt_engine *e, uint64_t drain_ms)
+bool rt_engine_stop(rt_engine *e, uint64_t drain_ms)
 {
     atomic_store(&e->is_stopping, true);
     engine_admission_stop(e->admission);
-    if (!engine_registry_wait_empty(e->registry, rt_now_ns() + drain_ms * 1000000)) {
-        engine_registry_cancel_all(e->registry, e->admission);
-        engine_registry_wait_empty(e->registry, rt_now_ns() + CANCEL_MS * 1000000ull);
-    }
+    if (engine_registry_wait_empty(e->registry, rt_now_ns() + drain_ms * 1000000))
+        return true;
+    engine_registry_cancel_all(e->registry, e->admission);
+    return engine_registry_wait_empty(e->registry, rt_now_ns() + CANCEL_MS * 1000000ull);
 }
 
 void rt_engine_close(rt_engine *e)
@@ -262,16 +269,40 @@ void rt_engine_closep(rt_engine **engine)
     rt_engine_close(*engine);
 }
 
+/* ---- forgetting ---- */
+
+void engine_user_tag(rt_str organisation_id, rt_str user_id, char out[RT_SHA256_HEX])
+{
+    rt_str parts[] = { RT_STR("user"), organisation_id, user_id };
+    engine_hash(parts, RT_COUNT(parts), out);
+}
+
+bool rt_engine_forget(rt_engine *e, rt_str organisation_id, rt_str user_id, rt_error *err)
+{
+    uint64_t until = rt_now_ns() + CANCEL_MS * 1000000ull;
+    char tag[RT_SHA256_HEX];
+    engine_sessions_end_user(e->sessions, organisation_id, user_id);
+    while (engine_registry_cancel_user(e->registry, organisation_id, user_id) > 0) {
+        if (rt_now_ns() > until)
+            return rt_fail(err, RT_CONFLICT, "a run of this user does not end; try again");
+        engine_admission_nudge(e->admission);
+        nanosleep(&(struct timespec){ .tv_nsec = FORGET_LOOK_MS * 1000000 }, NULL);
+    }
+    engine_user_tag(organisation_id, user_id, tag);
+    rt_cache_invalidate(e->config.cache, rt_str_of(tag));
+    return true;
+}
+
 /* ---- looking ---- */
 
 bool rt_engine_validate(rt_engine *engine, const rt_caller *caller, rt_str language, rt_str code,
                         rt_arena *arena, rt_verdict *out, rt_error *err)
 {
     admission_place place RT_CLEANUP(engine_admission_leave) = { 0 };
-    uint64_t waited;
+    uint64_t waited, memory = RT_MIN(512 * MB, engine->config.limits.max_memory_bytes);
     if (atomic_load(&engine->is_stopping))
         return rt_fail(err, RT_UNAVAILABLE, "the server is stopping; try another node or later");
-    if (!engine_admission_enter(engine->admission, caller->organisation_id, 512 * MB, NULL, &place,
+    if (!engine_admission_enter(engine->admission, caller->organisation_id, memory, NULL, &place,
                                 &waited, err))
         return false;
     return engine->config.runtime->validate(engine->config.runtime, code, language, arena, out,

@@ -63,8 +63,9 @@ typedef struct rt_engine_config {
     bool is_off;                  /* the feature flag: every execution is refused with 503 */
     unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool is_privacy_off; /* the operator's switch: no masking, whatever is asked */
-    bool keeps_data;     /* raw code, input and output go into the record */
+    bool is_privacy_off;  /* the operator's switch: no masking, whatever is asked */
+    bool forgets_answers; /* a repeated idempotency key is answered without its result */
+    bool keeps_data;      /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -72,7 +73,7 @@ typedef struct rt_engine_config {
 bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *err);
 /* Takes no more work, waits until what runs has ended (at most drain_ms), then cancels the rest;
  * every one of them is on record when this returns. */
-void rt_engine_stop(rt_engine *engine, uint64_t drain_ms);
+bool rt_engine_stop(rt_engine *engine, uint64_t drain_ms); /* false: something does not end */
 void rt_engine_close(rt_engine *engine);
 void rt_engine_closep(rt_engine **engine);
 
@@ -130,6 +131,7 @@ typedef struct rt_request {
 
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
  * of a wrong type is RT_INVALID, and the text says what was expected. */
+bool rt_request_label(rt_str text); /* short, valid UTF-8, no control character */
 bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err);
 
 typedef struct rt_answer {
@@ -165,6 +167,9 @@ rt_job *rt_engine_job(rt_engine *engine, rt_str organisation_id, rt_str id);
 
 /* Ends what runs or waits under this id. RT_NOT_FOUND when it is not running on this node. */
 bool rt_engine_cancel(rt_engine *engine, rt_str organisation_id, rt_str id, rt_error *err);
+
+/* Before a user's data is erased: ends their sessions and runs, and drops what the cache has. */
+bool rt_engine_forget(rt_engine *engine, rt_str organisation_id, rt_str user_id, rt_error *err);
 
 /* -- Looking without running ------------------------------------------------------------------- */
 

@@ -78,6 +78,7 @@ typedef struct passage {
     admission_place place;
     uint64_t queue_wait_us;
     rt_session_hold session;
+    bool has_turn; /* in the session */
 
     rt_privacy_wish privacy; /* as asked, unless the operator switched it off */
     rt_str input;            /* as the code sees it */
@@ -126,6 +127,9 @@ rt_str engine_answer_purpose(rt_str id, rt_arena *arena);
 /* Over parts with their lengths, so that no two lists of parts have one text (check.c). */
 void engine_hash(const rt_str *parts, size_t count, char out[RT_SHA256_HEX]);
 
+/* What the cache keeps of a user is found by (engine.c). */
+void engine_user_tag(rt_str organisation_id, rt_str user_id, char out[RT_SHA256_HEX]);
+
 /* What a request's owner is called in the record. */
 rt_str engine_user(const rt_request *r);
 
@@ -161,6 +165,8 @@ running *engine_registry_add(registry *r, const passage *p);
 void engine_registry_remove(registry *r, running *row);
 void engine_registry_cancel_all(registry *r, admission *a);
 void engine_registry_cancel_session(registry *r, rt_str session_id);
+/* How many runs of this user there are; all of them are cancelled. */
+size_t engine_registry_cancel_user(registry *r, rt_str organisation_id, rt_str user_id);
 bool engine_registry_wait_empty(registry *r, uint64_t deadline_ns);
 
 /* -- Sessions (sessions.c) --------------------------------------------------------------------- */
@@ -171,6 +177,10 @@ void engine_sessions_free(sessions *s); /* ends them all */
 unsigned engine_sessions_count(sessions *s);
 /* The policy and the language it was opened with. */
 const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *language);
+/* One run at a time: waits for the turn, before a slot is taken; and passes it on. */
+bool engine_session_turn(rt_session_hold *hold, rt_canceller *canceller, rt_error *err);
+void engine_session_pass(rt_session_hold *hold);
+void engine_sessions_end_user(sessions *s, rt_str organisation_id, rt_str user_id);
 void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a death */
 
 /* -- Approvals (approvals.c) ------------------------------------------------------------------- */
@@ -191,6 +201,7 @@ struct rt_engine {
     approvals *approvals;
     rt_arena arena; /* what lives as long as the engine */
     atomic_bool is_stopping;
+    atomic_uint_fast64_t job_bytes; /* what jobs were charged for (jobs.c) */
 };
 
 #endif

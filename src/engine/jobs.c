@@ -19,7 +19,7 @@
 
 struct running {
     running *next, **at;
-    rt_str id, organisation, session;
+    rt_str id, organisation, session, user;
     rt_canceller *canceller;
     rt_job *job; /* NULL: somebody waits for it */
 };
@@ -62,6 +62,7 @@ running *engine_registry_add(registry *r, const passage *p)
     *row = (running){ .id = p->id,
                       .organisation = p->request->caller.organisation_id,
                       .session = p->request->session_id,
+                      .user = engine_user(p->request),
                       .canceller = p->canceller,
                       .job = p->job };
     pthread_mutex_lock(&r->lock);
@@ -137,6 +138,19 @@ void engine_registry_cancel_session(registry *r, rt_str session_id)
     pthread_mutex_unlock(&r->lock);
 }
 
+size_t engine_registry_cancel_user(registry *r, rt_str organisation_id, rt_str user_id)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&r->lock);
+    for (running *row = r->first; row; row = row->next)
+        if (rt_str_eq(row->user, user_id) && rt_str_eq(row->organisation, organisation_id)) {
+            rt_canceller_cancel(row->canceller);
+            count++;
+        }
+    pthread_mutex_unlock(&r->lock);
+    return count;
+}
+
 bool engine_registry_wait_empty(registry *r, uint64_t deadline_ns)
 {
     struct timespec until = { .tv_sec = (time_t)(deadline_ns / 1000000000),
@@ -167,6 +181,19 @@ bool rt_engine_cancel(rt_engine *engine, rt_str organisation_id, rt_str id, rt_e
 
 /* -- Jobs -------------------------------------------------------------------------------------- */
 
+/* Runs nobody waits for hold copies of what they were sent: all together at most so much. */
+#define JOB_BYTES_MAX (1024ull << 20)
+#define JOB_COPIES    4 /* as sent, parsed, printed, and in the cell's memory file */
+#define JOB_OVERHEAD  (64u << 10)
+
+static void *allocate(size_t size)
+{
+    void *p = calloc(1, size);
+    if (!p)
+        rt_out_of_memory(size);
+    return p;
+}
+
 typedef struct entry {
     const char *event; /* a literal */
     size_t len;
@@ -180,7 +207,8 @@ struct rt_job {
     rt_answer answer;
     rt_canceller canceller;
     passage *passage;
-    rt_str id;
+    rt_str id;       /* its own memory: it outlives the passage */
+    uint64_t charge; /* of the engine's budget for what waits */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -232,6 +260,8 @@ static void free_job(rt_job *job)
     for (size_t i = 0; i < job->count; i++)
         free(job->log[i]);
     free(job->log);
+    free((char *)job->id.ptr);
+    atomic_fetch_sub(&job->engine->job_bytes, job->charge);
     rt_canceller_done(&job->canceller);
     pthread_cond_destroy(&job->changed);
     pthread_mutex_destroy(&job->lock);
@@ -321,6 +351,14 @@ static void tell_end(rt_job *job, bool ok, const rt_error *err)
     append(job, "error", rt_buf_str(&text), true);
 }
 
+/* What a job keeps for those who look at it later is its log alone. */
+static void forget_request(rt_job *job)
+{
+    atomic_fetch_sub(&job->engine->job_bytes, job->charge);
+    job->charge = 0;
+    rt_arena_done(&job->arena);
+}
+
 static void *work(void *arg)
 {
     rt_job *job = arg;
@@ -329,6 +367,7 @@ static void *work(void *arg)
     bool ok = engine_walk_rest(job->passage, &err);
     tell_end(job, ok, &err);
     engine_passage_end(job->passage);
+    forget_request(job);
     rt_job_release(job);
     uncount_thread(r);
     return NULL;
@@ -361,10 +400,15 @@ static bool enlist_and_start(rt_job *job, rt_error *err)
  * when this returns. */
 bool rt_engine_start(rt_engine *engine, const rt_request *request, rt_job **out, rt_error *err)
 {
-    rt_job *job = calloc(1, sizeof(*job));
+    uint64_t charge = JOB_COPIES * (request->code.len + request->input.len) + JOB_OVERHEAD;
     pthread_condattr_t attr;
-    if (!job)
-        rt_out_of_memory(sizeof(*job));
+    if (atomic_fetch_add(&engine->job_bytes, charge) + charge > JOB_BYTES_MAX) {
+        atomic_fetch_sub(&engine->job_bytes, charge);
+        return rt_fail(err, RT_UNAVAILABLE,
+                       "too much waits to be run already; wait for answers, or try again later");
+    }
+    rt_job *job = allocate(sizeof(*job));
+    job->charge = charge;
     job->engine = engine;
     job->holders = 2; /* the caller and the thread */
     pthread_mutex_init(&job->lock, NULL);
@@ -377,15 +421,19 @@ bool rt_engine_start(rt_engine *engine, const rt_request *request, rt_job **out,
     job->passage = rt_arena_alloc(&job->arena, sizeof(*job->passage));
     bool ok =
         engine_walk_in(job->passage, engine, &job->request, &job->arena, &job->answer, job, err);
-    job->id = job->passage->is_answered ? job->answer.id : job->passage->id;
+    rt_str id = job->passage->is_answered ? job->answer.id : job->passage->id;
+    job->id = (rt_str){ memcpy(allocate(id.len + 1), id.ptr ? id.ptr : "", id.len), id.len };
     if (ok && job->passage->is_answered) {
         tell_end(job, true, NULL);
         engine_passage_end(job->passage);
+        forget_request(job);
         job->holders = 1;
     } else if (!ok || !enlist_and_start(job, err)) {
         engine_fail(job->passage, err);
         engine_passage_end(job->passage);
-        free_job(job);
+        forget_request(job);
+        job->holders--; /* the thread that there is none of */
+        rt_job_release(job);
         return false;
     }
     *out = job;

@@ -58,7 +58,8 @@ static void keep_data(const passage *p, rt_execution_row *row)
 
 static void seal_answer(const passage *p, rt_execution_row *row)
 {
-    if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX)
+    if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX ||
+        p->engine->config.forgets_answers)
         return;
     row->answer = rt_vault_seal(p->engine->config.vault, engine_answer_purpose(p->id, p->arena),
                                 p->answer->json, p->arena);
@@ -127,6 +128,6 @@ void engine_record_failure(passage *p, const rt_error *why)
     row.error_message = rt_str_of(why->text);
     row.finished_ms = row.started_ms = rt_wall_ms();
     rt_execution_record(p->engine->config.store, &row, NULL);
-    if (row.idempotency_key.len > 0)
+    if (row.idempotency_key.len > 0 && !p->has_outcome)
         rt_execution_release(p->engine->config.store, p->id, NULL); /* it may be tried again */
 }

@@ -47,7 +47,7 @@ static const struct member {
     { "wait", M_IGNORED, 0, NULL },
 };
 
-static bool is_label(rt_str text)
+bool rt_request_label(rt_str text)
 {
     if (!rt_utf8_valid(text) || rt_utf8_length(text) > ID_MAX)
         return false;
@@ -63,7 +63,7 @@ static bool read_text(const struct member *m, rt_json value, void *field, rt_err
         return rt_fail(err, RT_INVALID, "'%s' must be a string, not %s", m->name,
                        rt_json_type_name(value));
     rt_str text = rt_json_str(value);
-    if (m->kind == M_LABEL && !is_label(text))
+    if (m->kind == M_LABEL && !rt_request_label(text))
         return rt_fail(err, RT_INVALID,
                        "'%s' must be at most %d characters, none of them a control character",
                        m->name, ID_MAX);

@@ -14,8 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-#define SWEEP_MS   500
-#define MIN_TTL_MS 1000
+#define SWEEP_MS    500
+#define MIN_TTL_MS  1000
+#define TURN_MS     50 /* between two looks at a canceller */
+#define WAITING_MAX 16 /* runs that wait for their turn in one session */
 
 typedef struct session {
     struct session *next;
@@ -25,12 +27,14 @@ typedef struct session {
     rt_policy policy;
     unsigned holders;
     bool is_ended, is_changed;
+    bool is_busy;     /* a run has its turn */
+    unsigned waiting; /* runs that wait for theirs */
 } session;
 
 struct sessions {
     rt_engine *engine;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t changed, turn;
     pthread_t sweeper;
     session *first;
     unsigned count;
@@ -38,11 +42,6 @@ struct sessions {
 };
 
 /* ---- the end of a session ---- */
-
-static void save(const sessions *all, session *s)
-{
-    rt_session_save(all->engine->config.store, &s->row, NULL);
-}
 
 static void free_session(session *s)
 {
@@ -71,10 +70,11 @@ static void end_and_close(sessions *all, session *s, const char *status)
     end(all, s, status);
     bool is_free = s->holders == 0;
     s->holders++; /* while we write */
+    rt_session_row row = s->row;
     pthread_mutex_unlock(&all->lock);
     if (!is_free)
-        engine_registry_cancel_session(all->engine->registry, s->row.id);
-    save(all, s);
+        engine_registry_cancel_session(all->engine->registry, row.id);
+    rt_session_save(all->engine->config.store, &row, NULL);
     pthread_mutex_lock(&all->lock);
     if (--s->holders == 0) {
         pthread_mutex_unlock(&all->lock);
@@ -153,6 +153,7 @@ sessions *engine_sessions_new(rt_engine *engine)
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&all->changed, &attr);
+    pthread_cond_init(&all->turn, &attr);
     pthread_condattr_destroy(&attr);
     if (pthread_create(&all->sweeper, NULL, sweep, all) != 0)
         rt_out_of_memory(ENGINE_STACK_BYTES);
@@ -172,6 +173,7 @@ void engine_sessions_free(sessions *all)
     while (all->first)
         end_and_close(all, all->first, "ENDED");
     pthread_mutex_unlock(&all->lock);
+    pthread_cond_destroy(&all->turn);
     pthread_cond_destroy(&all->changed);
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -214,18 +216,30 @@ static void copy_row(const rt_session_row *from, rt_arena *arena, rt_session_row
 
 /* ---- creating and branching ---- */
 
-static bool check_room(sessions *all, rt_error *err)
+/* Takes a place; publish() fills it, leave_room() gives it back. */
+static bool take_room(sessions *all, rt_error *err)
 {
     const rt_engine *e = all->engine;
-    unsigned count = engine_sessions_count(all);
     if (atomic_load(&e->is_stopping))
         return rt_fail(err, RT_UNAVAILABLE, "the server is stopping; try another node or later");
-    if (count >= e->config.limits.max_sessions)
+    pthread_mutex_lock(&all->lock);
+    unsigned count = all->count;
+    bool has_room = count < e->config.limits.max_sessions;
+    all->count += has_room;
+    pthread_mutex_unlock(&all->lock);
+    if (!has_room)
         return rt_fail(err, RT_TOO_MANY,
                        "there are %u sessions, as many as this server keeps (sessions.max); end "
                        "one first",
                        count);
     return true;
+}
+
+static void leave_room(sessions *all)
+{
+    pthread_mutex_lock(&all->lock);
+    all->count--;
+    pthread_mutex_unlock(&all->lock);
 }
 
 static bool choose_ttl(const rt_engine *e, uint64_t asked_ms, uint64_t *ttl_ms, rt_error *err)
@@ -269,13 +283,13 @@ static bool publish(sessions *all, session *s, rt_arena *arena, rt_session_row *
 {
     if (!rt_session_save(all->engine->config.store, &s->row, err)) {
         free_session(s);
+        leave_room(all);
         return rt_wrap(err, "record the session");
     }
     copy_row(&s->row, arena, out);
     pthread_mutex_lock(&all->lock);
     s->next = all->first;
     all->first = s;
-    all->count++;
     pthread_mutex_unlock(&all->lock);
     return true;
 }
@@ -302,7 +316,7 @@ bool rt_session_create(rt_engine *e, const rt_session_request *r, rt_arena *aren
     if (e->config.is_off)
         return rt_fail(err, RT_UNAVAILABLE,
                        "code execution is switched off here (execution.enabled)");
-    if (!choose_ttl(e, r->ttl_ms, &ttl_ms, err) || !check_room(e->sessions, err))
+    if (!choose_ttl(e, r->ttl_ms, &ttl_ms, err) || !take_room(e->sessions, err))
         return false;
     session *s =
         new_session(e, &r->caller, rt_str_of(language->name), r->name, (rt_str){ 0 }, ttl_ms);
@@ -312,6 +326,7 @@ bool rt_session_create(rt_engine *e, const rt_session_request *r, rt_arena *aren
         !rt_policy_within(&s->policy, &e->ceiling, err) ||
         !rt_live_open(e->config.runtime, &spec, &s->live, err)) {
         free_session(s);
+        leave_room(e->sessions);
         return rt_wrap(err, "open a session");
     }
     s->row.policy = show_policy(&s->policy, &s->arena);
@@ -341,8 +356,8 @@ bool rt_session_branch(rt_engine *e, const rt_caller *caller, rt_str id, rt_str 
 {
     rt_session_hold source RT_CLEANUP(rt_session_let_go) = { 0 };
     uint64_t ttl_ms;
-    if (!choose_ttl(e, asked_ms, &ttl_ms, err) || !check_room(e->sessions, err) ||
-        !rt_session_take(e, caller, id, &source, err))
+    if (!choose_ttl(e, asked_ms, &ttl_ms, err) || !rt_session_take(e, caller, id, &source, err) ||
+        !take_room(e->sessions, err))
         return false;
     session *from = source.session;
     session *s = new_session(e, caller, from->row.language, name, from->row.id, ttl_ms);
@@ -351,7 +366,8 @@ bool rt_session_branch(rt_engine *e, const rt_caller *caller, rt_str id, rt_str 
     copy_lists(&s->policy, &s->arena);
     if (!rt_live_branch(source.live, &s->live, err)) {
         free_session(s);
-        return rt_wrap(err, "branch %.*s", RT_FMT(id));
+        leave_room(e->sessions);
+        return false; /* what it says begins with the branch already */
     }
     rt_metric_add(e->config.telemetry, RT_METRIC_BRANCHES, NULL, 1);
     return publish(e->sessions, s, arena, out, err);
@@ -399,6 +415,70 @@ void rt_session_let_go(rt_session_hold *hold)
     if (is_mine)
         free_session(s);
     *hold = (rt_session_hold){ 0 };
+}
+
+/* Under the lock: may this one still wait? */
+static bool may_wait(const session *s, rt_canceller *canceller, uint64_t until, rt_error *err)
+{
+    if (s->is_ended)
+        return rt_fail(err, RT_NOT_FOUND, "the session has ended (%.*s)", RT_FMT(s->row.status));
+    if (canceller && rt_canceller_is_cancelled(canceller))
+        return rt_fail(err, RT_CANCELLED, "cancelled while it waited for its turn");
+    if (rt_now_ns() >= until)
+        return rt_fail(err, RT_UNAVAILABLE, "the session was busy all the time; try again later");
+    return true;
+}
+
+bool engine_session_turn(rt_session_hold *hold, rt_canceller *canceller, rt_error *err)
+{
+    session *s = hold->session;
+    sessions *all = hold->engine->sessions;
+    uint64_t until = rt_now_ns() + all->engine->config.limits.queue_wait_ms * 1000000;
+    bool ok = true;
+    pthread_mutex_lock(&all->lock);
+    if (s->is_busy && s->waiting >= WAITING_MAX)
+        ok = rt_fail(err, RT_TOO_MANY, "%u runs wait for their turn in this session already",
+                     s->waiting);
+    s->waiting++;
+    while (ok && (s->is_busy || s->is_ended) && (ok = may_wait(s, canceller, until, err))) {
+        uint64_t look = rt_now_ns() + TURN_MS * 1000000ull;
+        struct timespec wake = { .tv_sec = (time_t)(look / 1000000000),
+                                 .tv_nsec = (long)(look % 1000000000) };
+        pthread_cond_timedwait(&all->turn, &all->lock, &wake);
+    }
+    s->waiting--;
+    if (ok)
+        s->is_busy = true;
+    pthread_mutex_unlock(&all->lock);
+    return ok;
+}
+
+void engine_session_pass(rt_session_hold *hold)
+{
+    sessions *all = hold->engine->sessions;
+    pthread_mutex_lock(&all->lock);
+    hold->session->is_busy = false;
+    pthread_cond_broadcast(&all->turn);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* Under the lock. */
+static session *find_of_user(sessions *all, rt_str organisation_id, rt_str user_id)
+{
+    for (session *s = all->first; s; s = s->next)
+        if (rt_str_eq(s->row.user_id, user_id) &&
+            rt_str_eq(s->row.organisation_id, organisation_id))
+            return s;
+    return NULL;
+}
+
+void engine_sessions_end_user(sessions *all, rt_str organisation_id, rt_str user_id)
+{
+    session *s;
+    pthread_mutex_lock(&all->lock);
+    while ((s = find_of_user(all, organisation_id, user_id)))
+        end_and_close(all, s, "ENDED");
+    pthread_mutex_unlock(&all->lock);
 }
 
 const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *language)

@@ -75,10 +75,13 @@ static void shelve_output(passage *p, const char *of, const char *name, const ch
     rt_jw_kstr(w, "head", head);
     rt_jw_kstr(w, "tail", tail);
     rt_jw_end(w);
-    *text = rt_arena_printf(p->arena, "%.*s\n[%zu bytes left out; the whole is %.*s]\n%.*s",
-                            RT_FMT(head), whole.len - head.len - tail.len,
-                            is_kept ? (int)row.id.len : 8, is_kept ? row.id.ptr : "not kept",
-                            RT_FMT(tail));
+    rt_buf shown RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_buf_add(&shown, head);
+    rt_buf_addf(&shown, "\n[%zu bytes left out; the whole is %.*s]\n",
+                whole.len - head.len - tail.len, is_kept ? (int)row.id.len : 8,
+                is_kept ? row.id.ptr : "not kept");
+    rt_buf_add(&shown, tail);
+    *text = rt_arena_str(p->arena, rt_buf_str(&shown));
 }
 
 bool engine_shelve(passage *p, rt_error *err)

@@ -134,9 +134,26 @@ static bool list_keys(http_request *r, http_reply *reply, rt_error *err)
     return true;
 }
 
+/* A key of a stronger role is none of theirs. */
+static bool check_weaker(http_request *r, rt_str id, rt_error *err)
+{
+    rt_key *rows;
+    size_t count;
+    if (!rt_key_list(r->server->config.store, http_scope(r), &r->arena, &rows, &count, err))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (rt_str_eq(rows[i].id, id) && rows[i].role > r->caller.role)
+            return rt_fail(err, RT_DENIED,
+                           "You do not have permission to revoke a key of the role %s",
+                           rt_role_name(rows[i].role));
+    return true;
+}
+
 static bool revoke_key(http_request *r, http_reply *reply, rt_error *err)
 {
     rt_str id = http_param(r, "id");
+    if (!check_weaker(r, id, err))
+        return false;
     if (!rt_key_revoke(r->server->config.store, http_scope(r), id, rt_wall_ms(), err))
         return false;
     guard_keyring_forget(r->server->keyring);

@@ -33,8 +33,8 @@ void artifacts_write(const rt_artifact_row *row, rt_json_writer *w)
 
 static bool find(http_request *r, rt_artifact_row *row, rt_error *err)
 {
-    return rt_artifact_find(r->server->config.shelf, r->caller.organisation_id, http_param(r, "id"),
-                            &r->arena, row, err);
+    return rt_artifact_find(r->server->config.shelf, http_scope(r), http_param(r, "id"), &r->arena,
+                            row, err);
 }
 
 static bool get(http_request *r, http_reply *reply, rt_error *err)
@@ -50,8 +50,7 @@ static bool get(http_request *r, http_reply *reply, rt_error *err)
 
 static bool remove_artifact(http_request *r, http_reply *reply, rt_error *err)
 {
-    if (!rt_artifact_remove(r->server->config.shelf, r->caller.organisation_id, http_param(r, "id"),
-                            err))
+    if (!rt_artifact_remove(r->server->config.shelf, http_scope(r), http_param(r, "id"), err))
         return false;
     reply->status = 204;
     return true;

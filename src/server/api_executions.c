@@ -30,6 +30,8 @@ static bool read_request(http_request *r, rt_request *out, bool *is_waited, rt_e
     if (key.len > 0 && out->idempotency_key.len > 0 && !rt_str_eq(key, out->idempotency_key))
         return rt_fail(err, RT_INVALID,
                        "the Idempotency-Key header and the member idempotency_key differ");
+    if (!rt_request_label(key))
+        return rt_fail(err, RT_INVALID, "the Idempotency-Key header must be plain text");
     if (key.len > 0)
         out->idempotency_key = key;
     out->caller = r->caller;
@@ -129,7 +131,7 @@ static bool run(http_request *r, http_reply *reply, rt_error *err)
 
 static bool watch_run(http_request *r, http_reply *reply, rt_error *err)
 {
-    rt_str id = http_param(r, "id"), organisation = r->caller.organisation_id;
+    rt_str id = http_param(r, "id"), organisation = http_scope(r);
     job_hold *hold = jobs_find(r->server->jobs, organisation, id);
     if (!hold) {
         rt_job *job = rt_engine_job(r->server->config.engine, organisation, id);
@@ -149,7 +151,7 @@ static bool cancel(http_request *r, http_reply *reply, rt_error *err)
     rt_str id = http_param(r, "id");
     rt_execution_row row;
     rt_json_writer w;
-    if (!rt_engine_cancel(r->server->config.engine, r->caller.organisation_id, id, err)) {
+    if (!rt_engine_cancel(r->server->config.engine, http_scope(r), id, err)) {
         if (err->code != RT_NOT_FOUND)
             return false;
         if (!rt_execution_get(r->server->config.store, http_scope(r), id, &r->arena, &row, err))

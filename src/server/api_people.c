@@ -22,6 +22,8 @@ static bool erase_user(http_request *r, http_reply *reply, rt_error *err)
     rt_str actor = r->caller.key_id.len > 0 ? r->caller.key_id : r->caller.user_id;
     rt_erasure e;
     rt_json_writer w;
+    if (!rt_engine_forget(c->engine, r->caller.organisation_id, http_param(r, "id"), err))
+        return false;
     if (!rt_user_erase(c->store, c->shelf, r->caller.organisation_id, http_param(r, "id"), actor,
                        rt_wall_ms(), &r->arena, &e, err))
         return false;

@@ -96,8 +96,7 @@ static void write_record(const rt_execution_row *row, rt_json_writer *w)
 /* The answer of a run nobody waited for, while it is still kept. */
 static rt_str kept_answer(http_request *r, rt_str id)
 {
-    job_hold *hold RT_CLEANUP(job_hold_releasep) =
-        jobs_find(r->server->jobs, r->caller.organisation_id, id);
+    job_hold *hold RT_CLEANUP(job_hold_releasep) = jobs_find(r->server->jobs, http_scope(r), id);
     size_t position = 0, count = 0;
     const char *event = "";
     rt_str json = { 0 };

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOWEST_BYTES_PER_S (16ull << 10) /* a body that comes slower than this is not waited for  \
-                                           */
+#define SLOWEST_BYTES_PER_S                                                                        \
+    (16ull << 10) /* a body that comes slower than this is not waited for                          \
+                   */
 
 void server_on_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)

@@ -169,6 +169,15 @@ static rt_str or_local(rt_str given, const char *local)
     return given.len ? given : rt_str_of(local);
 }
 
+/* Outlives the keys themselves: when the last one is gone the door does not open by itself. */
+static bool remember_keys(rt_tx *tx, rt_arena *arena, rt_error *err)
+{
+    return rt_sql(tx,
+                  "INSERT INTO settings (key, value) VALUES ('keys_were_made', 'true')"
+                  " ON CONFLICT (key) DO NOTHING",
+                  NULL, 0, arena, NULL, err);
+}
+
 bool rt_key_create(rt_store *store, const rt_key_spec *spec, rt_arena *arena, rt_key *out,
                    rt_str *secret, rt_error *err)
 {
@@ -195,7 +204,8 @@ bool rt_key_create(rt_store *store, const rt_key_spec *spec, rt_arena *arena, rt
     };
     rt_tx *tx RT_CLEANUP(rt_tx_rollbackp) = NULL;
     if (!rt_tx_begin(store, RT_TX_WRITE, &tx, err) || !make_places(tx, &key, err) ||
-        !insert_key(tx, &key, made, err) || !rt_tx_commit(&tx, err))
+        !insert_key(tx, &key, made, err) || !remember_keys(tx, arena, err) ||
+        !rt_tx_commit(&tx, err))
         return rt_wrap(err, "make a key");
     *out = key;
     *secret = made;
@@ -279,6 +289,17 @@ bool rt_key_count(rt_store *store, uint64_t *out, rt_error *err)
                      values, 1, &arena, &rows, err))
         return rt_wrap(err, "count the keys");
     *out = (uint64_t)rt_rows_at(&rows, 0, 0).i64;
+    return true;
+}
+
+bool rt_key_was_made(rt_store *store, bool *out, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_rows rows;
+    if (!rt_sql_once(store, RT_TX_READ, "SELECT 1 FROM settings WHERE key = 'keys_were_made'", NULL,
+                     0, &arena, &rows, err))
+        return rt_wrap(err, "look for keys");
+    *out = rows.count > 0;
     return true;
 }
 

@@ -56,6 +56,8 @@ bool rt_key_list(rt_store *store, rt_str organisation_id, rt_arena *arena, rt_ke
 bool rt_key_revoke(rt_store *store, rt_str organisation_id, rt_str id, uint64_t now_ms,
                    rt_error *err);
 bool rt_key_count(rt_store *store, uint64_t *out, rt_error *err); /* that work now */
+/* Whether there ever was one: from then on nobody comes in without. */
+bool rt_key_was_made(rt_store *store, bool *out, rt_error *err);
 bool rt_key_touch(rt_store *store, rt_str id, uint64_t now_ms, rt_error *err);
 
 #endif

