@@ -137,10 +137,12 @@ static bool listen_at(rt_server *s, rt_error *err)
         return rt_fail_errno(err, "listen on %.*s port %u", RT_FMT(c->bind), c->port);
     s->port = ntohs(at.any.sa_family == AF_INET6 ? at.six.sin6_port : at.four.sin_port);
     bool is_six = at.any.sa_family == AF_INET6;
+    bool is_every = rt_str_eq_c(c->bind, "0.0.0.0") || rt_str_eq_c(c->bind, "::");
+    rt_str shown = !is_every ? c->bind : is_six ? RT_STR("::1") : RT_STR("127.0.0.1");
     s->url = c->public_url.len > 0
                  ? c->public_url
                  : rt_arena_printf(&s->arena, "http%s://%s%.*s%s:%u", c->tls_key_file ? "s" : "",
-                                   is_six ? "[" : "", RT_FMT(c->bind), is_six ? "]" : "", s->port);
+                                   is_six ? "[" : "", RT_FMT(shown), is_six ? "]" : "", s->port);
     return true;
 }
 

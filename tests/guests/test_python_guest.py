@@ -233,7 +233,8 @@ def test_input_from_a_memory_file(kind, expected):
 def test_environment_is_the_runs_own():
     reply = value("import os\ndict(os.environ)", env={"TOKEN": "x"})
     assert reply == {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/work", "TMPDIR": "/tmp",
-                     "LANG": "C.UTF-8", "TOKEN": "x"}
+                     "LANG": "C.UTF-8", "TOKEN": "x", "OPENBLAS_NUM_THREADS": "1",
+                     "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMEXPR_MAX_THREADS": "1"}
 
 
 def test_a_large_input_is_not_in_the_environment():

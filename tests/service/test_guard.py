@@ -158,3 +158,21 @@ def test_tls_by_certificate_files(serving, tmp_path):
     finally:
         process.terminate()
         process.wait(30)
+
+
+def test_the_end_of_the_last_key_does_not_open_the_door(tmp_path):
+    folder = str(tmp_path)
+    made = subprocess.run([RETORT, "keys", "create", "--role", "owner", "--data-dir", folder],
+                          capture_output=True, text=True, check=True)
+    identity = made.stderr.split("key ", 1)[1].split(",")[0]
+    subprocess.run([RETORT, "keys", "revoke", identity, "--data-dir", folder], check=True, capture_output=True)
+    done = subprocess.run([RETORT, "serve", "--port", "0", "--data-dir", folder], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 2 and "revoked" in done.stderr
+
+
+def test_an_admin_cannot_revoke_an_owner(guarded):
+    rows = guarded.get("/v1/keys", key=guarded.keys["admin"]).json["items"]
+    owner = next(row["id"] for row in rows if row["role"] == "owner")
+    assert guarded.delete(f"/v1/keys/{owner}", key=guarded.keys["admin"]).status == 403
+    assert guarded.get("/v1/languages", key=guarded.keys["owner"]).status == 200

@@ -140,3 +140,31 @@ def test_kept_data_is_the_operators_choice(serving):
         found = any(b"kept-marker" in path.read_bytes() for path in pathlib.Path(server.data_dir).rglob("*")
                     if path.is_file())
         assert found and answer["result"] == "kept-marker"
+
+
+def test_erasure_reaches_live_sessions_and_the_cache(server):
+    mine = server.post("/v1/sessions", {"language": "python"}).json["id"]
+    body = {"code": "import random; return random.random()", "cache": "use", "user_id": "max-4712"}
+    server.post("/v1/executions", body)
+    assert server.post("/v1/executions", body).json["cached"]
+    assert server.delete("/v1/users/max-4712/data").status == 200
+    assert not server.post("/v1/executions", {**body, "user_id": "somebody"}).json["cached"]
+    assert server.delete("/v1/users/local/data").status == 200
+    assert server.post(f"/v1/sessions/{mine}/execute", {"code": "1"}).status == 404
+
+
+def test_a_cached_answer_is_for_the_very_same_input(server):
+    def ask(**members):
+        return server.post("/v1/executions", {"code": "return [input_data, list(input_data or [])]",
+                                              "cache": "use", **members}).json
+    first = json.dumps(ask(input={"b": 1, "a": 2})["result"])
+    assert json.dumps(ask(input={"a": 2, "b": 1})["result"]) != first
+    assert ask()["result"] == [None, []] and ask(input={})["result"] == [{}, []]
+
+
+@pytest.mark.parametrize("command", [("audit", "verify"), ("users", "erase", "x"), ("keys", "list"),
+                                     ("retention", "--dry-run")])
+def test_a_mistyped_data_directory_is_no_new_house(tmp_path, command):
+    typo = tmp_path / "typo"
+    done = subprocess.run([RETORT, *command, "--data-dir", str(typo)], capture_output=True, text=True)
+    assert done.returncode == 2 and "--data-dir" in done.stderr and not typo.exists()

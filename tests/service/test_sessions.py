@@ -108,3 +108,23 @@ def test_a_dead_session_says_so(server, session):
     assert not answer["success"]
     reply = server.post(f"/v1/sessions/{session['id']}/execute", {"code": "1"})
     assert reply.status == 404, reply
+
+
+def test_one_session_cannot_block_the_others(server, session):
+    import concurrent.futures
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        slow = [pool.submit(run, server, session, "import time; time.sleep(0.5)") for _ in range(10)]
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert server.run("return 1")["result"] == 1
+        assert time.monotonic() - began < 2
+        for one in slow:
+            assert one.result()["success"]
+
+
+def test_a_session_with_pandas_can_be_branched(server, session):
+    run(server, session, "import pandas as pd\ndf = pd.DataFrame({'g': ['a', 'b', 'a'], 'n': [1, 2, 3]})")
+    reply = server.post(f"/v1/sessions/{session['id']}/branch", {})
+    assert reply.status == 201, reply
+    assert run(server, reply.json, "return df.groupby('g').n.sum()")["result"] == {"a": 4, "b": 2}
+    server.delete(f"/v1/sessions/{reply.json['id']}")

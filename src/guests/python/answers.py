@@ -16,7 +16,8 @@ tuple, dict. Beyond that:
     range, deque, dict views an array
     path                     its text
     numpy                    number or nested arrays; dates as ISO 8601
-    pandas, polars           DataFrame: an array of records; Series, Index: an array; NA is null
+    pandas, polars           DataFrame: an array of records, with its index if it has one of its own;
+                             Series: an array, or an object by its index; NA is null
     pydantic                 what model_dump() says
     anything else            its repr()
 
@@ -135,10 +136,7 @@ def _simplify_foreign(value):
     if library == "pandas":
         if type(value).__name__ in ("NAType", "NaTType"):
             return None
-        if hasattr(value, "to_dict") and hasattr(value, "columns"):
-            return value.to_dict("records")
-        if hasattr(value, "tolist"):
-            return value.tolist()
+        return _simplify_pandas(value)
     if library == "polars" and hasattr(value, "to_dicts"):
         return value.to_dicts()
     if library == "polars" and hasattr(value, "to_list"):
@@ -146,6 +144,19 @@ def _simplify_foreign(value):
     if hasattr(type(value), "model_dump"):
         return value.model_dump()
     return _text(value)
+
+
+def _simplify_pandas(value):
+    """An index that somebody made is part of the answer: a sum without its group says nothing."""
+    index = getattr(value, "index", None)
+    is_plain = index is None or type(index).__name__ == "RangeIndex"
+    if hasattr(value, "columns"):
+        return (value if is_plain else value.reset_index()).to_dict("records")
+    if is_plain or not hasattr(value, "to_frame"):
+        return value.tolist() if hasattr(value, "tolist") else _text(value)
+    if index.nlevels == 1 and index.is_unique:
+        return {_key(key): item for key, item in zip(index.tolist(), value.tolist())}
+    return value.reset_index().to_dict("records")
 
 
 def _in_order(members):

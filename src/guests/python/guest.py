@@ -35,7 +35,11 @@ FRAME_MAX = 64 << 20
 SOURCES_MAX = 500  # of a session's runs, whose lines can still be shown
 ENV_INPUT_MAX = 100 * 1024  # beyond it one variable no longer fits exec()
 BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/work", "TMPDIR": "/tmp",
-            "LANG": "C.UTF-8"}
+            "LANG": "C.UTF-8",
+            # A pool of threads in every cell costs more than it gives, and a session that has one
+            # cannot be branched.
+            "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+            "NUMEXPR_MAX_THREADS": "1"}
 LIMITS = ("cpu_seconds", "data_bytes", "file_bytes", "processes", "descriptors")
 REHEARSAL = "import math\nx = [1]\nfor i in x:\n    print(end='')\nprint(end='')\nlen(x)"
 _NOTHING = object()
