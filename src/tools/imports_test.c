@@ -50,12 +50,15 @@ STORE_TEST(imports, tools_of_a_file_are_found_and_not_called)
 
 STORE_TEST(imports, a_second_import_replaces_the_first)
 {
-    char name[64];
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_error err = { 0 };
+    rt_tool *all;
     import(store, "[{\"name\":\"a\",\"description\":\"Send an email\"},{\"name\":\"b\"}]");
     import(store, "[{\"name\":\"a\",\"description\":\"Translate a text\"}]");
-    first_of(store, "translate", name, sizeof(name));
-    cr_assert_str_eq(name, "a");
-    cr_assert_eq(first_of(store, "email", name, sizeof(name)), 0);
+    cr_assert(rt_tools_open(&(rt_tools_config){ .store = store }, &tools, &err), "%s", err.text);
+    cr_assert_eq(rt_tools_list(tools, RT_STR(""), &arena, &all), 2);
+    cr_assert(rt_str_eq_c(all[0].description, "Translate a text"));
 }
 
 STORE_TEST(imports, a_name_that_comes_twice_is_found_by_either_text_and_named_once)
