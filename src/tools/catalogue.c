@@ -102,8 +102,7 @@ void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool
     }
 }
 
-/* -- The index -----------------------------------------------------------------------------------
- */
+/* -- The index --------------------------------------------------------------------------------- */
 
 /* Names and descriptions of a schema's properties, and of theirs. */
 static void read_properties(rt_json schema, unsigned depth, rt_buf *names, rt_buf *texts)

@@ -38,8 +38,8 @@ static void add_hashed(uint32_t h, float amount, float *out, size_t dims)
 static void add_spelling(rt_str stem, float weight, float *out, size_t dims)
 {
     size_t grams = stem.len >= 3 ? stem.len - 2 : 0;
-    float each = 0.6f * weight / sqrtf((float)(grams ? grams : 1));
-    add_hashed(fnv(stem.ptr, stem.len, 2166136261u), 0.8f * weight, out, dims);
+    float each = 0.8f * weight / sqrtf((float)(grams ? grams : 1));
+    add_hashed(fnv(stem.ptr, stem.len, 2166136261u), 0.6f * weight, out, dims);
     for (size_t i = 0; i < grams; i++)
         add_hashed(fnv(stem.ptr + i, 3, 0x9747b28cu), each, out, dims);
 }

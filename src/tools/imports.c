@@ -13,8 +13,7 @@
 
 enum { NAME_LEN_MAX = 256, TEXT_LEN_MAX = 65536, ROWS_AT_ONCE = 40, COLUMNS = 9 };
 
-/* -- Reading -------------------------------------------------------------------------------------
- */
+/* -- Reading ----------------------------------------------------------------------------------- */
 
 static bool is_printable(rt_str text)
 {
@@ -88,7 +87,7 @@ static bool read_tool(rt_json from, rt_arena *arena, rt_tool *out, rt_error *err
     return true;
 }
 
-static bool read_all(rt_str json, rt_arena *arena, rt_tool **out, size_t *count, rt_error *err)
+bool tools_imports_read(rt_str json, rt_arena *arena, rt_tool **out, size_t *count, rt_error *err)
 {
     rt_json doc, value;
     if (!rt_json_parse(json, arena, &doc, err))
@@ -106,8 +105,7 @@ static bool read_all(rt_str json, rt_arena *arena, rt_tool **out, size_t *count,
     return true;
 }
 
-/* -- Keeping -------------------------------------------------------------------------------------
- */
+/* -- Keeping ----------------------------------------------------------------------------------- */
 
 typedef struct numbered {
     const rt_tool *tool;
@@ -194,7 +192,7 @@ bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err)
     rt_tx *tx RT_CLEANUP(rt_tx_rollbackp) = NULL;
     rt_tool *tools = NULL;
     size_t found = 0;
-    if (!read_all(json, &arena, &tools, &found, err))
+    if (!tools_imports_read(json, &arena, &tools, &found, err))
         return false;
     numbered *all = number(tools, found, &arena);
     if (!rt_tx_begin(store, RT_TX_WRITE, &tx, err) || !forget(tx, all, found, err) ||

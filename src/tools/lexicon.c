@@ -36,7 +36,7 @@ static uint16_t u16_at(size_t at)
     return le16toh(n);
 }
 
-static uint32_t entry_count(void)
+uint32_t search_lexicon_count(void)
 {
     return u32_at(8);
 }
@@ -44,27 +44,27 @@ static uint32_t entry_count(void)
 /* Where the columns of the table begin. */
 static size_t places(void)
 {
-    return HEADER + 4 * (size_t)entry_count();
+    return HEADER + 4 * (size_t)search_lexicon_count();
 }
 
 static size_t nears(void)
 {
-    return places() + 2 * (size_t)entry_count();
+    return places() + 2 * (size_t)search_lexicon_count();
 }
 
 static size_t likenesses(void)
 {
-    return nears() + 2 * (size_t)SEARCH_LEXICON_NEAR * entry_count();
+    return nears() + 2 * (size_t)SEARCH_LEXICON_NEAR * search_lexicon_count();
 }
 
 static size_t vectors(void)
 {
-    return likenesses() + (size_t)SEARCH_LEXICON_NEAR * entry_count();
+    return likenesses() + (size_t)SEARCH_LEXICON_NEAR * search_lexicon_count();
 }
 
 static size_t texts(void)
 {
-    return vectors() + (size_t)SEARCH_LEXICON_DIMS * entry_count();
+    return vectors() + (size_t)SEARCH_LEXICON_DIMS * search_lexicon_count();
 }
 
 rt_str search_lexicon_stem(uint32_t entry)
@@ -76,7 +76,7 @@ rt_str search_lexicon_stem(uint32_t entry)
 
 uint32_t search_lexicon_find(rt_str stem)
 {
-    uint32_t low = 0, high = entry_count();
+    uint32_t low = 0, high = search_lexicon_count();
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         int order = rt_str_cmp(search_lexicon_stem(middle), stem);

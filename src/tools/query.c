@@ -20,22 +20,35 @@
 
 enum { WORDS_MAX = 256, CLAUSES_MAX = 8, FORMS_MAX = 64, CLAUSE_WORDS_MIN = 2 };
 
-search_tuning search_tune = {
+static const float UNSEEN_IDF = 6;    /* of a word no document has */
+static const float LIKE_LEAST = 0.3f; /* vectors that are farther apart than this are strangers */
+
+/* Chosen by measuring on tests/tools/search-set; the neighbourhood of each value is flat. */
+static const struct {
+    float meaning;                  /* the vectors' part of the score; the rest is the words' */
+    float clause, part;             /* of words, of meaning: the part of the best wish */
+    float server, usage;            /* what these two can add */
+    float synonym;                  /* on the weights of synonyms.c */
+    float neighbour, neighbour_min; /* of the lexicon: weight, and how near */
+    float forms;                    /* synonyms in the request's vector */
+    float spelling, number, named, extra, pair; /* what such a word is worth */
+    float common; /* how much the commonness of an English word takes from it */
+} tune = {
     .meaning = 0.35f,
-    .clause = 0.35f,
+    .clause = 0.5f,
+    .part = 0.4f,
     .server = 0.15f,
     .usage = 0.03f,
     .synonym = 1.2f,
     .neighbour = 0.35f,
     .neighbour_min = 0.65f,
+    .forms = 0.7f,
     .spelling = 0.7f,
     .number = 0.3f,
     .named = 0.9f,
     .extra = 0.5f,
     .pair = 0.8f,
     .common = 0.7f,
-    .forms = 0.7f,
-    .idf_power = 0.5f,
 };
 
 /* One word of the request. */
@@ -85,8 +98,7 @@ static void question_done(question *q)
     rt_arena_done(&q->arena);
 }
 
-/* -- Understanding -------------------------------------------------------------------------------
- */
+/* -- Understanding ----------------------------------------------------------------------------- */
 
 static rt_str word_of(const search_token *t)
 {
@@ -142,7 +154,7 @@ static void add_synonyms(question *q, concept *c)
     search_synonym synonyms[SEARCH_SYNONYMS_MAX];
     size_t count = search_synonyms(c->stem, synonyms);
     for (size_t i = 0; i < count; i++)
-        add_form(q, c, synonyms[i].stem, search_tune.synonym * synonyms[i].weight);
+        add_form(q, c, synonyms[i].stem, tune.synonym * synonyms[i].weight);
 }
 
 static void add_neighbours(question *q, concept *c, uint32_t entry)
@@ -150,8 +162,8 @@ static void add_neighbours(question *q, concept *c, uint32_t entry)
     for (size_t i = 0; i < SEARCH_LEXICON_NEAR; i++) {
         float likeness;
         uint32_t near = search_lexicon_near(entry, i, &likeness);
-        if (likeness >= search_tune.neighbour_min)
-            add_form(q, c, search_lexicon_stem(near), search_tune.neighbour * likeness);
+        if (likeness >= tune.neighbour_min)
+            add_form(q, c, search_lexicon_stem(near), tune.neighbour * likeness);
     }
 }
 
@@ -174,7 +186,7 @@ static void add_spellings(question *q, concept *c)
         size_t others = s->stems.texts[i].len >= 3 ? s->stems.texts[i].len - 2 : 0;
         float alike = 2.0f * (float)common[i] / (float)(grams + others);
         if (alike >= 0.5f && s->stems.texts[i].ptr[0] == c->stem.ptr[0])
-            add_form(q, c, s->stems.texts[i], search_tune.spelling * RT_MIN(alike, 1.0f));
+            add_form(q, c, s->stems.texts[i], tune.spelling * RT_MIN(alike, 1.0f));
     }
     free(common);
 }
@@ -183,9 +195,9 @@ static void understand_word(question *q, const search_token *t, uint32_t clause)
 {
     rt_str stem = search_token_stem(t);
     float weight = search_chatter(stem);
-    weight *= t->is_number ? search_tune.number : t->is_extra ? search_tune.extra : 1;
-    weight *= t->is_named ? search_tune.named : 1;
-    weight *= 1 - search_tune.common + search_tune.common * search_word_weight(stem);
+    weight *= t->is_number ? tune.number : t->is_extra ? tune.extra : 1;
+    weight *= t->is_named ? tune.named : 1;
+    weight *= 1 - tune.common + tune.common * search_word_weight(stem);
     concept *c = concept_of(q, stem, weight, clause);
     if (!c)
         return;
@@ -220,7 +232,7 @@ static void understand_pair(question *q, const search_token *a, const search_tok
     both.len = search_stem((char *)both.ptr, both.len);
     if (search_number_find(&q->search->stems, both) == SEARCH_NO_TERM)
         return;
-    concept *c = concept_of(q, both, search_tune.pair, clause);
+    concept *c = concept_of(q, both, tune.pair, clause);
     if (c)
         add_form(q, c, both, 1);
 }
@@ -251,8 +263,7 @@ static void understand(question *q, rt_str text)
     q->clause_count = clause + 1;
 }
 
-/* -- Words ---------------------------------------------------------------------------------------
- */
+/* -- Words ------------------------------------------------------------------------------------- */
 
 /* A rare synonym of a common word must not be worth more than the word itself. */
 static float form_weight(const question *q, const concept *c, size_t form)
@@ -314,63 +325,79 @@ static void score_words(question *q)
             if (tops[k] > 0)
                 part = RT_MAX(part, q->clause_words[k][d] / tops[k] * sqrtf(tops[k] / top));
         float whole = q->words[d] / most;
-        q->words[d] =
-            top > 0 ? (1 - search_tune.clause) * whole + search_tune.clause * part : whole;
+        q->words[d] = top > 0 ? (1 - tune.clause) * whole + tune.clause * part : whole;
     }
 }
 
-/* -- Meaning -------------------------------------------------------------------------------------
- */
+/* -- Meaning ----------------------------------------------------------------------------------- */
 
-static bool embed_question(const question *q, rt_str text, float *out)
+static void embed_concept(const question *q, const concept *c, float *sum)
 {
     const rt_search *s = q->search;
-    if (!search_is_built_in(s)) {
+    uint32_t term = search_number_find(&s->stems, c->stem);
+    float idf = term == SEARCH_NO_TERM ? UNSEEN_IDF : s->terms[term].idf;
+    float weight = c->weight * search_word_weight(c->stem) * sqrtf(idf);
+    float shared = tune.forms * weight / sqrtf((float)RT_MAX(c->form_count, (size_t)1));
+    search_embed_word(c->stem, weight, sum, s->embedder.dims);
+    for (size_t f = 0; f < c->form_count; f++)
+        if (c->forms[f].weight < 1)
+            search_embed_word(s->stems.texts[c->forms[f].term], shared * c->forms[f].weight, sum,
+                              s->embedder.dims);
+}
+
+/* Of the whole request, or of the wishes whose bits are set. */
+static bool embed_question(const question *q, rt_str text, uint32_t clauses, float *out)
+{
+    const rt_search *s = q->search;
+    memset(out, 0, s->embedder.dims * sizeof(*out));
+    if (!search_is_built_in(s))
         s->embedder.embed(s->embedder.ctx, text, out);
-    } else {
-        for (size_t i = 0; i < q->concept_count; i++) {
-            const concept *c = &q->concepts[i];
-            uint32_t term = search_number_find(&s->stems, c->stem);
-            float idf = term == SEARCH_NO_TERM ? 6 : s->terms[term].idf;
-            float weight =
-                c->weight * search_word_weight(c->stem) * powf(idf, search_tune.idf_power);
-            search_embed_word(c->stem, weight, out, s->embedder.dims);
-            for (size_t f = 0; f < c->form_count && search_tune.forms > 0; f++)
-                if (c->forms[f].weight < 1)
-                    search_embed_word(s->stems.texts[c->forms[f].term],
-                                      search_tune.forms * weight * c->forms[f].weight /
-                                          sqrtf((float)c->form_count),
-                                      out, s->embedder.dims);
-        }
-    }
+    else
+        for (size_t i = 0; i < q->concept_count; i++)
+            if (q->concepts[i].clauses & clauses)
+                embed_concept(q, &q->concepts[i], out);
     search_embed_finish(out, s->embedder.dims);
     return search_dot(out, out, s->embedder.dims) > 0;
 }
 
 /* Scaled so that the nearest is 1 and what is no nearer than the average is 0. */
+static void compare_vectors(const rt_search *s, const float *vector, float *out)
+{
+    float most = -1;
+    double mean = 0;
+    for (size_t d = 0; d < s->document_count; d++) {
+        out[d] = search_dot(vector, s->vectors + d * s->embedder.dims, s->embedder.dims);
+        most = RT_MAX(most, out[d]);
+        mean += out[d];
+    }
+    mean /= (double)s->document_count;
+    float range = most - (float)mean;
+    for (size_t d = 0; d < s->document_count; d++) {
+        float above = out[d] - (float)mean;
+        out[d] = above > 0 && most >= LIKE_LEAST && range > 1e-6f ? above / range : 0;
+    }
+}
+
 static void score_meaning(question *q, rt_str text)
 {
     const rt_search *s = q->search;
-    float *vector = numbers(s->embedder.dims), most = -1;
-    double mean = 0;
-    if (embed_question(q, text, vector)) {
-        for (size_t d = 0; d < s->document_count; d++) {
-            q->meaning[d] = search_dot(vector, s->vectors + d * s->embedder.dims, s->embedder.dims);
-            most = RT_MAX(most, q->meaning[d]);
-            mean += q->meaning[d];
-        }
-        mean /= (double)s->document_count;
-        float range = most - (float)mean;
-        for (size_t d = 0; d < s->document_count; d++) {
-            float above = q->meaning[d] - (float)mean;
-            q->meaning[d] = above > 0 && range > 1e-6f ? above / range : 0;
-        }
+    float *vector = numbers(s->embedder.dims);
+    bool has_clauses = q->clause_count > 1 && search_is_built_in(s);
+    if (embed_question(q, text, UINT32_MAX, vector))
+        compare_vectors(s, vector, q->meaning);
+    for (size_t k = 0; k < q->clause_count && has_clauses; k++) {
+        if (!embed_question(q, text, 1u << k, vector))
+            continue;
+        compare_vectors(s, vector, q->scratch);
+        for (size_t d = 0; d < s->document_count; d++)
+            q->best[d] = RT_MAX(q->best[d], q->scratch[d]);
     }
+    for (size_t d = 0; d < s->document_count && has_clauses; d++)
+        q->meaning[d] = (1 - tune.part) * q->meaning[d] + tune.part * q->best[d];
     free(vector);
 }
 
-/* -- Putting together ----------------------------------------------------------------------------
- */
+/* -- Putting together -------------------------------------------------------------------------- */
 
 static float usage_of(const rt_search *s, size_t d)
 {
@@ -389,8 +416,7 @@ static void lift_servers(question *q)
     for (size_t d = 0; d < s->document_count; d++) {
         uint32_t server = s->documents[d].server;
         if (q->best[d] > 0) /* who has no server is its own */
-            q->best[d] +=
-                search_tune.server * (server == SEARCH_NO_SERVER ? q->best[d] : best[server]);
+            q->best[d] += tune.server * (server == SEARCH_NO_SERVER ? q->best[d] : best[server]);
     }
     free(best);
 }
@@ -408,7 +434,7 @@ static void put_hit(rt_search_hit *hits, size_t *count, size_t max, rt_search_hi
 static size_t choose(const question *q, rt_search_hit *hits, size_t max)
 {
     const rt_search *s = q->search;
-    float full = 1 + search_tune.server + search_tune.usage;
+    float full = 1 + tune.server + tune.usage;
     size_t count = 0;
     for (size_t d = 0; d < s->document_count; d++) {
         if (q->best[d] <= 0)
@@ -416,7 +442,7 @@ static size_t choose(const question *q, rt_search_hit *hits, size_t max)
         float usage = usage_of(s, d);
         put_hit(hits, &count, max,
                 (rt_search_hit){ .document = (uint32_t)d,
-                                 .score = (q->best[d] + search_tune.usage * usage) / full,
+                                 .score = (q->best[d] + tune.usage * usage) / full,
                                  .lexical = q->words[d],
                                  .semantic = q->meaning[d],
                                  .usage = usage });
@@ -441,7 +467,7 @@ size_t rt_search_query(const rt_search *s, rt_str text, rt_search_hit *hits, siz
     score_words(&q);
     score_meaning(&q, text);
     for (size_t d = 0; d < count; d++)
-        q.best[d] = (1 - search_tune.meaning) * q.words[d] + search_tune.meaning * q.meaning[d];
+        q.best[d] = (1 - tune.meaning) * q.words[d] + tune.meaning * q.meaning[d];
     lift_servers(&q);
     return choose(&q, hits, max);
 }

@@ -35,8 +35,7 @@ struct rt_tools {
     tools_counts *counts;
 };
 
-/* -- Names ---------------------------------------------------------------------------------------
- */
+/* -- Names ------------------------------------------------------------------------------------- */
 
 bool rt_tool_name_check(rt_str tool, rt_error *err)
 {
@@ -66,8 +65,7 @@ static rt_str own_part(rt_str name, rt_str server)
     return has_server ? rt_str_slice(name, server.len + 1, name.len) : name;
 }
 
-/* -- Lists ---------------------------------------------------------------------------------------
- */
+/* -- Lists ------------------------------------------------------------------------------------- */
 
 /* A tool's version is that of its input: what code was written against. */
 static rt_str version_of(const rt_tool *t, rt_arena *arena)

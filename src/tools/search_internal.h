@@ -39,13 +39,13 @@ static inline rt_str search_token_stem(const search_token *t)
     return (rt_str){ t->stem, t->stem_len };
 }
 
-/* -- lexicon.c: what is known of English words (words.bin) ---------------------------------------
- */
+/* -- lexicon.c: what is known of English words (words.bin) ------------------------------------- */
 
 #define SEARCH_LEXICON_DIMS 64
 #define SEARCH_LEXICON_NEAR 8
 #define SEARCH_NOT_A_WORD   UINT32_MAX
 
+uint32_t search_lexicon_count(void);
 uint32_t search_lexicon_find(rt_str stem); /* SEARCH_NOT_A_WORD: unknown */
 rt_str search_lexicon_stem(uint32_t entry);
 const int8_t *
@@ -144,15 +144,5 @@ struct rt_search {
 
 bool search_is_built_in(const rt_search *search); /* its vectors are ours */
 uint32_t search_gram(rt_str stem, size_t i);      /* the three letters at i, as a number */
-
-/* -- query.c ----------------------------------------------------------------------------------- */
-
-typedef struct search_tuning {
-    float meaning, clause, server, usage;
-    float synonym, neighbour, neighbour_min, spelling, number, named, extra, pair, common, forms,
-        idf_power;
-} search_tuning;
-
-extern search_tuning search_tune;
 
 #endif

@@ -713,8 +713,7 @@ static const table tables[] = {
 
 static const float HINT = 0.4f, PHRASE = 0.6f, CHATTER = 0.25f;
 
-/* -- Looking up ----------------------------------------------------------------------------------
- */
+/* -- Looking up -------------------------------------------------------------------------------- */
 
 typedef struct link {
     rt_str stem;

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { COMPOUND_MIN = 7, PART_MIN = 3 };
+enum { COMPOUND_MIN = 7, PART_MIN = 3, RARE = 8000 };
 
 void search_tokens_done(search_tokens *tokens)
 {
@@ -60,13 +60,15 @@ static uint32_t commonness(const char *word, size_t len)
 static size_t seam(const char *word, size_t len)
 {
     size_t best = 0;
-    uint32_t best_cost = 8000;
+    uint32_t best_cost = RARE, before = UINT32_MAX;
     if (len < COMPOUND_MIN || len > SEARCH_WORD_MAX || is_known(word, len))
         return 0;
     for (size_t i = PART_MIN; i + PART_MIN <= len; i++) {
-        uint32_t left = commonness(word, i), right = commonness(word + i, len - i);
-        uint32_t cost = RT_MAX(left, right);
-        if (cost < best_cost) {
+        uint32_t left = commonness(word, i), cost = RT_MAX(left, commonness(word + i, len - i));
+        bool is_same =
+            cost < RARE && left == before; /* "sende" is "send", and "e" the next one's */
+        before = cost < RARE ? left : UINT32_MAX;
+        if (cost < best_cost && !is_same) {
             best_cost = cost;
             best = i;
         }
@@ -98,8 +100,8 @@ static const char latin[] = "aaaaaaaceeeeiiiidnooooo?ouuuuytsaaaaaaaceeeeiiiidno
 
 static letter of_latin(uint32_t *c)
 {
-    bool is_capital =
-        *c < 0x100 ? *c < 0xe0 && *c != 0xdf : (*c & 1) == (*c >= 0x139 && *c < 0x149);
+    bool is_odd = (*c >= 0x139 && *c < 0x149) || *c >= 0x179; /* where the odd ones are capitals */
+    bool is_capital = *c < 0x100 ? *c < 0xe0 && *c != 0xdf : *c == 0x178 || (*c & 1) == is_odd;
     char plain = latin[*c - 0xc0];
     *c = (unsigned char)plain;
     return plain == '?' ? L_NONE : is_capital ? L_CAPITAL : L_SMALL;
@@ -165,15 +167,24 @@ typedef struct chunk {
     size_t len;
 } chunk;
 
+static bool is_inside(const chunk *c, size_t i) /* a character of several bytes */
+{
+    return i < c->len && (c->text[i] & 0xc0) == 0x80;
+}
+
 /* "listCommits", "PDFReader", "page2": a part begins where small meets capital, where the last
  * capital of many starts a small word, and between letters and digits. */
 static bool begins_part(const chunk *c, size_t i)
 {
+    size_t next = i + 1;
+    while (is_inside(c, next))
+        next++;
     letter before = c->kinds[i - 1], here = c->kinds[i];
-    letter after = i + 1 < c->len ? c->kinds[i + 1] : here;
-    return (before == L_SMALL && here == L_CAPITAL) ||
-           (before == L_CAPITAL && here == L_CAPITAL && after == L_SMALL) ||
-           ((before == L_DIGIT) != (here == L_DIGIT)) || ((before == L_SIGN) != (here == L_SIGN));
+    letter after = next < c->len ? c->kinds[next] : here;
+    return !is_inside(c, i) &&
+           ((before == L_SMALL && here == L_CAPITAL) ||
+            (before == L_CAPITAL && here == L_CAPITAL && after == L_SMALL) ||
+            ((before == L_DIGIT) != (here == L_DIGIT)) || ((before == L_SIGN) != (here == L_SIGN)));
 }
 
 static size_t next_part(const chunk *c, size_t from)

@@ -41,8 +41,7 @@ bool rt_toolbox_list(rt_store *store, rt_str category, rt_str text, rt_arena *ar
 bool rt_toolbox_get(rt_store *store, rt_str id, rt_arena *arena, rt_toolbox_tool *out,
                     rt_error *err);
 
-/* -- Running -------------------------------------------------------------------------------------
- */
+/* -- Running ----------------------------------------------------------------------------------- */
 
 typedef struct rt_toolbox_run {
     const rt_toolbox_tool *tool;

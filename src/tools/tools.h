@@ -126,8 +126,7 @@ bool rt_tools_flush(rt_tools *tools, rt_error *err); /* what was counted into th
  * there are; replaces tools of the same names. Registries that are open do not see them. */
 bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err);
 
-/* -- Search (search.h has the index alone, for other rooms and for measuring) --------------------
- */
+/* -- Search (search.h has the index alone, for other rooms and for measuring) ------------------ */
 
 typedef struct rt_tool_hit {
     rt_tool tool; /* without schemas; lives in the arena */

@@ -13,8 +13,7 @@
 
 #define TOOLS_IMPORTED "imported" /* the server of imported tools that name none */
 
-/* -- catalogue.c: all tools at one moment, which never changes afterwards ------------------------
- */
+/* -- catalogue.c: all tools at one moment, which never changes afterwards ---------------------- */
 
 /* What one provider listed; the texts live in its arena. */
 typedef struct tools_list {
@@ -48,9 +47,9 @@ const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts
 
 void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool *to);
 
-/* -- imports.c -----------------------------------------------------------------------------------
- */
+/* -- imports.c --------------------------------------------------------------------------------- */
 
+bool tools_imports_read(rt_str json, rt_arena *arena, rt_tool **out, size_t *count, rt_error *err);
 bool tools_imports_load(rt_store *store, tools_list *out, rt_error *err);
 
 /* -- usage.c
