@@ -290,6 +290,38 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
     return take(scan, start, street_end(scan->text, found.end), found.score);
 }
 
+/*
+ * "Unter den Linden [77], 10117 Berlin": nothing says street, but a name, a number, and after a
+ * break a postcode and a town.
+ */
+static street name_before_code(rt_str text, const cluster *c, size_t g)
+{
+    address_word w;
+    size_t i = c->groups[g].start, end = house_end(text, c->groups[g].end), from = SIZE_MAX;
+    if (!is_one_of(at(text, end), ",\n") || g + 1 < c->count)
+        return (street){ 0 };
+    end++;
+    while (is_one_of(at(text, end), " \n"))
+        end++;
+    size_t code = end;
+    while (is_class(at(text, code), IS_DIGIT))
+        code++;
+    bool is_year = code - end == 4 && (at(text, end) == '1' || at(text, end) == '2');
+    if (code - end < 4 || code - end > 5 || is_year || at(text, code) != ' ' ||
+        !is_class(at(text, code + 1), IS_UPPER) ||
+        !is_class(at(text, code + 2), IS_LOWER | IS_HIGH))
+        return (street){ 0 };
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        if (w.has_digit || known & (VOC(SET_BAN) | VOC(SET_MONTH)) ||
+            (!w.is_title && !(k && known & VOC(SET_SMALL))))
+            break;
+        from = w.is_title ? w.start : from;
+        i = w.start;
+    }
+    return from == SIZE_MAX ? (street){ 0 } : (street){ from, 34 };
+}
+
 static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t end = c->groups[g].end;
@@ -297,6 +329,8 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
     if (box != SIZE_MAX)
         return take(scan, box, end, 76);
     street found = street_before(scan->text, c->groups[g].start);
+    if (!found.score)
+        found = name_before_code(scan->text, c, g);
     if (!found.score || found.end < scan->address_end)
         return false;
     if (g + 1 < c->count && c->groups[g + 1].len <= 4 &&
@@ -310,6 +344,23 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
     if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
         return false;
     return take(scan, found.end, end, found.score);
+}
+
+/* "One Microsoft Way, [Redmond]": the street before a town, its number in words or missing. */
+static size_t street_line_begin(rt_str text, size_t town)
+{
+    address_word w;
+    size_t i = town, begin = town;
+    while (i && is_one_of(text.ptr[i - 1], " ,\n"))
+        i--;
+    for (unsigned k = 0; k < 5 && i < town && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        bool is_street = known & (VOC(SET_STRONG_LAST) | VOC(SET_WEAK_LAST));
+        if (!w.is_title || w.has_digit || (k == 0 && !is_street))
+            return k > 1 ? begin : town;
+        begin = i = w.start;
+    }
+    return begin;
 }
 
 /* "Springfield, IL 62704" by itself; also "APO AE 09012". */
@@ -332,6 +383,7 @@ static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
         i = start = town.start;
     if (start == state.start)
         return false;
+    start = street_line_begin(text, start);
     tail rest = address_tail(text, state.end);
     return privacy_add(scan, RT_PII_ADDRESS, start, RT_MAX(rest.end, code->end),
                        with_context(scan, start, code->end, 64));

@@ -185,6 +185,13 @@ static bool take_code(walk *w, const address_word *token)
 static bool take_unit(walk *w, const address_word *token)
 {
     address_word value;
+    bool is_ordinal = token->has_digit && is_class(w->text.ptr[token->end - 1], IS_LOWER);
+    if (is_ordinal && address_next(w->text, token->end, &value) &&
+        is_a(SET_UNIT, address_text(w->text, &value))) {
+        commit(w, value.end);
+        w->i = value.end;
+        return true;
+    }
     if (!is_a(SET_UNIT, address_text(w->text, token)))
         return false;
     size_t i = token->end + (at(w->text, token->end) == '.');

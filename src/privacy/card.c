@@ -75,7 +75,9 @@ static bool is_card_grouping(const cluster *c, size_t g, size_t last)
 {
     size_t n = last - g + 1;
     const group *a = &c->groups[g];
-    if (a[0].len != 4 || (n == 3 ? a[1].len != 6 || a[2].len < 4 || a[2].len > 5 : n < 4 || n > 5))
+    bool is_three = n == 3 && ((a[1].len == 6 && (a[2].len == 4 || a[2].len == 5)) ||
+                               (a[1].len == 4 && a[2].len == 4)); /* Amex, Diners; Maestro */
+    if (a[0].len != 4 || (n == 3 ? !is_three : n < 4 || n > 5))
         return false;
     for (size_t k = 1; k < n; k++) {
         if (a[k].sep != a[1].sep || (a[k].sep != SEP_SPACE && a[k].sep != SEP_DASH &&

@@ -9,6 +9,10 @@
 static bool is_about_birth(privacy_scan *scan, size_t start, size_t end)
 {
     privacy_context context;
+    /* "born 1985-03-12, hired 2019-04-01": another number in between has taken the word. */
+    for (size_t i = scan->rare_end; i < start; i++)
+        if (is_class(scan->text.ptr[i], IS_DIGIT))
+            return false;
     privacy_context_at(scan, start, end, &context);
     return context.distance[TOPIC_BIRTH] <= 5;
 }
@@ -104,7 +108,7 @@ static bool is_document_number(rt_str s, size_t min, size_t max)
         if (is_class(s.ptr[i], IS_HIGH))
             return false;
     }
-    return s.len >= min && s.len <= max && digits * 2 >= s.len && digits + letters + 2 >= s.len;
+    return s.len >= min && s.len <= max && digits * 3 >= s.len && digits + letters + 2 >= s.len;
 }
 
 /* `i` is at the first digit of a word that ends at `end`. */

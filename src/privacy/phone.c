@@ -130,7 +130,7 @@ static int score_national(const candidate *p, const char *form)
     if (p->digits[0] != '0' || p->digits[1] == '0' || p->n < 9 || p->n > 12)
         return 0;
     if (parts(p) == 1)
-        return p->n == 10 || p->n == 11 ? 42 : 15;
+        return p->n == 10 || p->n == 11 ? 51 : 15;
     for (size_t k = 0; k < parts(p); k++)
         if (part(p, k)->len < 2 && !part(p, k)->is_in_parens)
             return 0;

@@ -122,7 +122,8 @@ static const struct {
       "wells wharf yard" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
-      "alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul c/ "
+      "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
+      "c/ "
       "calle camino carrer carretera chemin contrada corso esplanade estrada impasse jalan jl "
       "lungomare náměstí paseo piazza piazzale plac plaza praça quai rambla rodovia "
       "rond-point ronda rua rue ruelle salita sentier strada travessa třída ul ulica ulice "
