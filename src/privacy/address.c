@@ -165,7 +165,8 @@ static int score_compound(rt_str s)
         return 0;
     if (ends_like(s, strong, RT_COUNT(strong)))
         return s.len > 4 ? 74 : 66;
-    return s.len > 5 && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
+    bool is_proper = s.len > 5 && is_class(s.ptr[1], IS_LOWER | IS_HIGH); /* not "STRING 7" */
+    return is_proper && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
 }
 
 /* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */

@@ -258,7 +258,7 @@ tail address_tail(rt_str text, size_t i)
             if (w.committed == at_break)
                 w.towns = 0;
         }
-        if (at(text, w.i) == '#' && is_class(at(text, w.i + 1), IS_ALNUM) &&
+        if (at(text, w.i) == '#' && is_class(at(text, w.i + 1), IS_DIGIT) &&
             address_next(text, w.i + 1, &token)) {
             commit(&w, token.end);
             w.i = token.end;

@@ -131,16 +131,17 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     if (end - start < 5 || end - start > 22 || is_one_of(before(scan, start), "-_.@/$"))
         return;
     rt_str s = rt_str_slice(text, start, end);
-    if (!is_document_number(s, 5, 22))
+    bool is_fraction = at(text, end) == '.' && is_class(at(text, end + 1), IS_DIGIT);
+    bool is_years = s.len == 9 && s.ptr[4] == '-'; /* 2003-2007 */
+    if (!is_document_number(s, 5, 22) || is_fraction || is_years)
         return;
     privacy_context_at(scan, start, end, &context);
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];
     unsigned license = context.distance[TOPIC_LICENSE];
-    bool is_licence = driver < TOPIC_FAR && (license < TOPIC_FAR || driver <= 2);
+    bool is_licence = driver < TOPIC_FAR && license < TOPIC_FAR;
     if (passport <= 4 && passport < driver && is_document_number(s, 6, 10))
         privacy_add(scan, RT_PII_PASSPORT, start, end, passport <= 2 ? 80 : 68);
-    else if (is_licence && driver < TOPIC_FAR && (license < TOPIC_FAR || s.len >= 7) &&
-             is_document_number(s, 5, 20))
-        privacy_add(scan, RT_PII_DRIVER_LICENSE, start, end, license < TOPIC_FAR ? 76 : 55);
+    else if (is_licence && is_document_number(s, 5, 20))
+        privacy_add(scan, RT_PII_DRIVER_LICENSE, start, end, 76);
 }

@@ -196,9 +196,24 @@ static int score_run(const candidate *p)
     return p->n == 10 && is_north_american(p->digits) ? 34 : 12;
 }
 
+/* "469-474 (1978)": brackets belong around an area code, years stand for themselves. */
+static bool has_odd_parts(const candidate *p)
+{
+    for (size_t k = 2; k < parts(p); k++)
+        if (part(p, k)->is_in_parens)
+            return true;
+    bool is_years = parts(p) == 2 && part(p, 0)->len == 4 && part(p, 1)->len == 4 &&
+                    (p->digits[0] == '1' || p->digits[0] == '2') &&
+                    (p->digits[4] == '1' || p->digits[4] == '2') &&
+                    (p->digits[1] == '9' || p->digits[1] == '0');
+    return is_years;
+}
+
 static int score_shape(const candidate *p)
 {
     char form[PHONE_GROUPS_MAX + 1];
+    if (has_odd_parts(p))
+        return 0;
     if (p->has_plus)
         return score_plus(p);
     form_of(p, form);
@@ -228,6 +243,8 @@ static bool touches(const privacy_scan *scan, size_t start, size_t end)
     char prior2 = start >= 2 ? text.ptr[start - 2] : '\0', next2 = at(text, end + 1);
     if (is_class(prior, IS_ALNUM) || is_one_of(prior, "_@$%&\\") || is_class(next, IS_ALNUM) ||
         is_one_of(next, "_@%$"))
+        return true;
+    if (at(text, start) == '+' && is_one_of(prior, ")]"))
         return true;
     if (is_one_of(prior, ".-/+*") && is_class(prior2, IS_ALNUM))
         return true;
@@ -269,8 +286,8 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
 {
     unsigned phone = context->distance[TOPIC_PHONE], other = context->distance[TOPIC_NUMBER];
     unsigned foreign = context->distance[TOPIC_FOREIGN];
-    static const topic rivals[] = { TOPIC_FOREIGN, TOPIC_CARD, TOPIC_SSN, TOPIC_BANK,
-                                    TOPIC_PASSPORT };
+    static const topic rivals[] = { TOPIC_FOREIGN, TOPIC_CARD,     TOPIC_SSN,
+                                    TOPIC_BANK,    TOPIC_PASSPORT, TOPIC_VERSION };
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
@@ -308,15 +325,18 @@ static size_t extension_end(rt_str text, size_t end)
     return end;
 }
 
+/* 1111111, 0123456789, 01 02 03 04: digits somebody counted with. */
 static bool is_counting(const candidate *p)
 {
-    bool is_same = true, is_steps = parts(p) > 2;
-    for (size_t i = 1; i < p->n; i++)
+    bool is_same = true, is_steps = parts(p) > 2, is_up = parts(p) == 1;
+    for (size_t i = 1; i < p->n; i++) {
         is_same &= p->digits[i] == p->digits[0];
+        is_up &= (p->digits[i] - p->digits[i - 1] + 10) % 10 == 1;
+    }
     for (size_t k = 1; k < parts(p) && is_steps; k++)
         is_steps = part(p, k)->len == 2 && part(p, k - 1)->len == 2 &&
                    p->digits[2 * k + 1] == p->digits[2 * k - 1] + 1;
-    return is_same || is_steps;
+    return is_same || is_steps || is_up;
 }
 
 /* ---- putting it together ---- */

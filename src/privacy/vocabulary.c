@@ -53,7 +53,7 @@ static const struct {
       "narození urodzenia urodzony syntymäaika" },
     { VOC(TOPIC_PASSPORT),
       "passport passports passeport pasaporte passaporto passaporte reisepass paspoort "
-      "passnummer reisepassnummer pass passportnumber paszport pas passnum passportnum "
+      "passnummer reisepassnummer passportnumber paszport passnum passportnum "
       "passportno" },
     { VOC(TOPIC_DRIVER),
       "driver drivers driving dl dln driverlicense driverslicense driverlicence dmv "
