@@ -48,7 +48,9 @@ static int score_ipv4(privacy_scan *scan, const unsigned o[4], size_t start, siz
     unsigned biggest = 0;
     for (size_t k = 0; k < 4; k++)
         biggest = RT_MAX(biggest, o[k]);
-    int score = biggest >= 100 ? 85 : biggest >= 20 ? 70 : 55;
+    /* Small numbers alone are sections and versions, but for a few that everybody knows. */
+    bool is_known = o[0] == 10 || (o[0] == o[1] && o[1] == o[2]) || (o[0] == 8 && o[1] == 8);
+    int score = biggest >= 100 ? 85 : biggest >= 32 ? 70 : is_known ? 62 : 45;
     if (is_nobodys(o))
         return 20;
     privacy_context_at(scan, start, end, &context);

@@ -118,8 +118,8 @@ static int score_abroad(const candidate *p)
     size_t lead = strncmp(p->digits, "011", 3) == 0 && p->n >= 12 ? 3
                   : strncmp(p->digits, "00", 2) == 0              ? 2
                                                                   : 0;
-    if (!lead || p->n < lead + 8 || p->n > lead + 14 || p->digits[lead] == '0' ||
-        !is_calling_code(p->digits + lead))
+    if (!lead || part(p, 0)->len < 2 || p->n < lead + 8 || p->n > lead + 14 ||
+        p->digits[lead] == '0' || !is_calling_code(p->digits + lead))
         return 0;
     return parts(p) > 1 ? (lead == 2 ? 70 : 60) : lead == 2 && p->n >= 12 ? 52 : 25;
 }
@@ -199,14 +199,17 @@ static int score_run(const candidate *p)
 /* "469-474 (1978)": brackets belong around an area code, years stand for themselves. */
 static bool has_odd_parts(const candidate *p)
 {
-    for (size_t k = 2; k < parts(p); k++)
-        if (part(p, k)->is_in_parens)
+    bool is_padded = parts(p) > 1; /* 0055 0308 0301: code points and the like */
+    for (size_t k = 0, i = 0; k < parts(p); i += part(p, k)->len, k++) {
+        if (k > 1 && part(p, k)->is_in_parens)
             return true;
+        is_padded &= part(p, k)->len == 4 && p->digits[i] == '0';
+    }
     bool is_years = parts(p) == 2 && part(p, 0)->len == 4 && part(p, 1)->len == 4 &&
                     (p->digits[0] == '1' || p->digits[0] == '2') &&
                     (p->digits[4] == '1' || p->digits[4] == '2') &&
                     (p->digits[1] == '9' || p->digits[1] == '0');
-    return is_years;
+    return is_years || is_padded;
 }
 
 static int score_shape(const candidate *p)

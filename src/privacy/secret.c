@@ -197,7 +197,7 @@ static bool is_code(rt_str value, const makeup *m)
 {
     bool is_name = m->digits == 0;
     for (size_t i = 0; i < value.len && is_name; i++)
-        is_name = is_class(value.ptr[i], IS_ALNUM) || is_one_of(value.ptr[i], "_.-");
+        is_name = is_class(value.ptr[i], IS_ALNUM) || is_one_of(value.ptr[i], "_.-[]");
     return is_name || memchr(value.ptr, '(', value.len) != NULL;
 }
 
