@@ -134,7 +134,8 @@ static size_t numeric_code_end(rt_str text, size_t i)
         size_t plus = end + 1;
         while (plus < text.len && is_class(text.ptr[plus], IS_DIGIT))
             plus++;
-        return plus - end == 5 ? plus : i;
+        if (plus - end == 5)
+            return plus;
     }
     /* 110 00 Praha, 412 63 Göteborg, 00-001 Warszawa, 1000-001 Lisboa, 560 001 */
     static const unsigned char split[][2] = { { 3, 2 }, { 2, 3 }, { 4, 3 },

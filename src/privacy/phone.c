@@ -138,6 +138,8 @@ static int score_national(const candidate *p, const char *form)
         return 76;
     if (part(p, 0)->is_in_parens)
         return 76;
+    if (strcmp(form, "54") == 0)
+        return 12; /* 02110-1301 is a postcode */
     if (parts(p) == 2)
         return part(p, 1)->sep == SEP_DOT                     ? 30
                : part(p, 0)->len >= 2 && part(p, 0)->len <= 5 ? 58
@@ -350,7 +352,9 @@ static int score_candidate(privacy_scan *scan, candidate *p, size_t *end)
     const cluster *c = p->c;
     p->n = privacy_cluster_digits(scan->text, c, p->first, p->last, p->digits, DIGITS_MAX);
     p->digits[p->n] = '\0';
-    int score = p->n < 7 || is_counting(p) ? 0 : score_shape(p) - crowding(p);
+    if (p->n < 7 || p->n == DIGITS_MAX || is_counting(p))
+        return 0;
+    int score = score_shape(p) - crowding(p);
     if (score < 8)
         return 0;
     size_t start = p->first ? c->groups[p->first].start : c->start;
