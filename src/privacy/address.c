@@ -19,9 +19,17 @@ static bool can_be_house(const privacy_scan *scan, const cluster *c, size_t g)
     char prior = before(scan, n->start);
     if (n->len > 5 || c->has_plus)
         return false;
-    if (g && n->sep == SEP_DASH)
-        return c->groups[g - 1].len <= 5; /* 12-14 Main Street */
+    if (g && (n->sep == SEP_DASH || n->sep == SEP_SLASH))
+        return c->groups[g - 1].len <= 5; /* 12-14 Main Street, 12/34 Main Street */
     return !is_class(prior, IS_WORD) && !is_one_of(prior, "_$.:@+-%=/\\&*");
+}
+
+/* 1991 or 2024: before a comma or in a range it is a year and no house. */
+static bool is_year(rt_str text, const group *n)
+{
+    rt_str century = rt_str_slice(text, n->start, n->start + 2);
+    return n->len == 4 &&
+           (rt_str_eq_c(century, "18") || rt_str_eq_c(century, "19") || rt_str_eq_c(century, "20"));
 }
 
 static bool is_banned_before(const privacy_scan *scan, size_t start)
@@ -279,14 +287,17 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
     size_t name = end + (at(scan->text, end) == ',');
-    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start))
+    bool is_listed = name > end || (g && c->groups[g].sep == SEP_DASH);
+    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start) ||
+        (is_listed && is_year(scan->text, &c->groups[g])))
         return false;
     street found = kind_then_name(scan->text, name);
     if (!found.score)
         found = name_then_kind(scan, name);
     if (!found.score)
         return false;
-    if (g && c->groups[g].sep == SEP_DASH && c->groups[g - 1].len <= 5)
+    bool is_range = g && (c->groups[g].sep == SEP_DASH || c->groups[g].sep == SEP_SLASH);
+    if (is_range && c->groups[g - 1].len <= 5)
         start = c->groups[g - 1].start;
     return take(scan, start, street_end(scan->text, found.end), found.score);
 }
@@ -307,8 +318,10 @@ static street name_before_code(rt_str text, const cluster *c, size_t g)
     size_t code = end;
     while (is_class(at(text, code), IS_DIGIT))
         code++;
-    bool is_year = code - end == 4 && (at(text, end) == '1' || at(text, end) == '2');
-    if (code - end < 4 || code - end > 5 || is_year || at(text, code) != ' ' ||
+    group number = { .start = end,
+                     .end = code,
+                     .len = (unsigned char)RT_MIN(code - end, (size_t)99) };
+    if (code - end < 4 || code - end > 5 || is_year(text, &number) || at(text, code) != ' ' ||
         !is_class(at(text, code + 1), IS_UPPER) ||
         !is_class(at(text, code + 2), IS_LOWER | IS_HIGH))
         return (street){ 0 };

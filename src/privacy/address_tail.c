@@ -186,9 +186,10 @@ static bool take_code(walk *w, const address_word *token)
 static bool take_unit(walk *w, const address_word *token)
 {
     address_word value;
-    bool is_ordinal = token->has_digit && is_class(w->text.ptr[token->end - 1], IS_LOWER);
+    /* "34th Floor", "3º B" */
+    bool is_ordinal = token->has_digit && is_class(w->text.ptr[token->end - 1], IS_LOWER | IS_HIGH);
     if (is_ordinal && address_next(w->text, token->end, &value) &&
-        is_a(SET_UNIT, address_text(w->text, &value))) {
+        (value.end - value.start == 1 || is_a(SET_UNIT, address_text(w->text, &value)))) {
         commit(w, value.end);
         w->i = value.end;
         return true;

@@ -140,6 +140,8 @@ static int score_national(const candidate *p, const char *form)
         return 76;
     if (strcmp(form, "54") == 0)
         return 12; /* 02110-1301 is a postcode */
+    if (strcmp(form, "333") == 0)
+        return 44; /* Canada's 046-454-286 is a person's number */
     if (parts(p) == 2)
         return part(p, 1)->sep == SEP_DOT                     ? 30
                : part(p, 0)->len >= 2 && part(p, 0)->len <= 5 ? 58
@@ -214,6 +216,15 @@ static bool has_odd_parts(const candidate *p)
     return is_years || is_padded;
 }
 
+/* 14.250.000: dots every three digits. */
+static bool is_in_thousands(const candidate *p)
+{
+    for (size_t k = 1; k < parts(p); k++)
+        if (part(p, k)->sep != SEP_DOT || part(p, k)->len != 3)
+            return false;
+    return parts(p) > 1;
+}
+
 static int score_shape(const candidate *p)
 {
     char form[PHONE_GROUPS_MAX + 1];
@@ -236,6 +247,8 @@ static int score_shape(const candidate *p)
     if (strcmp(form, "3332") == 0 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
                                       part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
         return 0;
+    if (is_in_thousands(p))
+        return 10;
     return has_separator(p, SEP_SLASH) ? score - 12 : score;
 }
 

@@ -17,7 +17,8 @@ static const struct {
     const char *words;
 } lists[] = {
     { VOC(TOPIC_PHONE),
-      "phone phones telephone telephones tel tele telefon telefono teléfono téléphone tél "
+      "contacto contatto contato kontakt kontaktnummer phone phones telephone telephones tel tele "
+      "telefon telefono teléfono téléphone tél "
       "telefone telefoon telefonnummer telefonu telefonnr telefonul telefonszám telefoni mobil "
       "mobile mobilnummer mobiltelefon movil móvil cell cellphone cellular celular cellulare "
       "call calls called calling dial dialing ring fax telefax whatsapp sms text texted texting "
