@@ -19,9 +19,17 @@ static bool can_be_house(const privacy_scan *scan, const cluster *c, size_t g)
     char prior = before(scan, n->start);
     if (n->len > 5 || c->has_plus)
         return false;
-    if (g && n->sep == SEP_DASH)
-        return c->groups[g - 1].len <= 5; /* 12-14 Main Street */
+    if (g && (n->sep == SEP_DASH || n->sep == SEP_SLASH))
+        return c->groups[g - 1].len <= 5; /* 12-14 Main Street, 12/34 Main Street */
     return !is_class(prior, IS_WORD) && !is_one_of(prior, "_$.:@+-%=/\\&*");
+}
+
+/* 1991 or 2024: before a comma or in a range it is a year and no house. */
+static bool is_year(rt_str text, const group *n)
+{
+    rt_str century = rt_str_slice(text, n->start, n->start + 2);
+    return n->len == 4 &&
+           (rt_str_eq_c(century, "18") || rt_str_eq_c(century, "19") || rt_str_eq_c(century, "20"));
 }
 
 static bool is_banned_before(const privacy_scan *scan, size_t start)
@@ -165,7 +173,8 @@ static int score_compound(rt_str s)
         return 0;
     if (ends_like(s, strong, RT_COUNT(strong)))
         return s.len > 4 ? 74 : 66;
-    return s.len > 5 && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
+    bool is_proper = s.len > 5 && is_class(s.ptr[1], IS_LOWER | IS_HIGH); /* not "STRING 7" */
+    return is_proper && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
 }
 
 /* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
@@ -278,16 +287,53 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
     size_t name = end + (at(scan->text, end) == ',');
-    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start))
+    bool is_listed = name > end || (g && c->groups[g].sep == SEP_DASH);
+    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start) ||
+        (is_listed && is_year(scan->text, &c->groups[g])))
         return false;
     street found = kind_then_name(scan->text, name);
     if (!found.score)
         found = name_then_kind(scan, name);
     if (!found.score)
         return false;
-    if (g && c->groups[g].sep == SEP_DASH && c->groups[g - 1].len <= 5)
+    bool is_range = g && (c->groups[g].sep == SEP_DASH || c->groups[g].sep == SEP_SLASH);
+    if (is_range && c->groups[g - 1].len <= 5)
         start = c->groups[g - 1].start;
     return take(scan, start, street_end(scan->text, found.end), found.score);
+}
+
+/*
+ * "Unter den Linden [77], 10117 Berlin": nothing says street, but a name, a number, and after a
+ * break a postcode and a town.
+ */
+static street name_before_code(rt_str text, const cluster *c, size_t g)
+{
+    address_word w;
+    size_t i = c->groups[g].start, end = house_end(text, c->groups[g].end), from = SIZE_MAX;
+    if (!is_one_of(at(text, end), ",\n") || g + 1 < c->count)
+        return (street){ 0 };
+    end++;
+    while (is_one_of(at(text, end), " \n"))
+        end++;
+    size_t code = end;
+    while (is_class(at(text, code), IS_DIGIT))
+        code++;
+    group number = { .start = end,
+                     .end = code,
+                     .len = (unsigned char)RT_MIN(code - end, (size_t)99) };
+    if (code - end < 4 || code - end > 5 || is_year(text, &number) || at(text, code) != ' ' ||
+        !is_class(at(text, code + 1), IS_UPPER) ||
+        !is_class(at(text, code + 2), IS_LOWER | IS_HIGH))
+        return (street){ 0 };
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        if (w.has_digit || known & (VOC(SET_BAN) | VOC(SET_MONTH)) ||
+            (!w.is_title && !(k && known & VOC(SET_SMALL))))
+            break;
+        from = w.is_title ? w.start : from;
+        i = w.start;
+    }
+    return from == SIZE_MAX ? (street){ 0 } : (street){ from, 34 };
 }
 
 static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
@@ -297,6 +343,8 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
     if (box != SIZE_MAX)
         return take(scan, box, end, 76);
     street found = street_before(scan->text, c->groups[g].start);
+    if (!found.score)
+        found = name_before_code(scan->text, c, g);
     if (!found.score || found.end < scan->address_end)
         return false;
     if (g + 1 < c->count && c->groups[g + 1].len <= 4 &&
@@ -310,6 +358,23 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
     if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
         return false;
     return take(scan, found.end, end, found.score);
+}
+
+/* "One Microsoft Way, [Redmond]": the street before a town, its number in words or missing. */
+static size_t street_line_begin(rt_str text, size_t town)
+{
+    address_word w;
+    size_t i = town, begin = town;
+    while (i && is_one_of(text.ptr[i - 1], " ,\n"))
+        i--;
+    for (unsigned k = 0; k < 5 && i < town && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        bool is_street = known & (VOC(SET_STRONG_LAST) | VOC(SET_WEAK_LAST));
+        if (!w.is_title || w.has_digit || (k == 0 && !is_street))
+            return k > 1 ? begin : town;
+        begin = i = w.start;
+    }
+    return begin;
 }
 
 /* "Springfield, IL 62704" by itself; also "APO AE 09012". */
@@ -332,6 +397,7 @@ static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
         i = start = town.start;
     if (start == state.start)
         return false;
+    start = street_line_begin(text, start);
     tail rest = address_tail(text, state.end);
     return privacy_add(scan, RT_PII_ADDRESS, start, RT_MAX(rest.end, code->end),
                        with_context(scan, start, code->end, 64));

@@ -134,7 +134,8 @@ static size_t numeric_code_end(rt_str text, size_t i)
         size_t plus = end + 1;
         while (plus < text.len && is_class(text.ptr[plus], IS_DIGIT))
             plus++;
-        return plus - end == 5 ? plus : i;
+        if (plus - end == 5)
+            return plus;
     }
     /* 110 00 Praha, 412 63 Göteborg, 00-001 Warszawa, 1000-001 Lisboa, 560 001 */
     static const unsigned char split[][2] = { { 3, 2 }, { 2, 3 }, { 4, 3 },
@@ -185,6 +186,14 @@ static bool take_code(walk *w, const address_word *token)
 static bool take_unit(walk *w, const address_word *token)
 {
     address_word value;
+    /* "34th Floor", "3º B" */
+    bool is_ordinal = token->has_digit && is_class(w->text.ptr[token->end - 1], IS_LOWER | IS_HIGH);
+    if (is_ordinal && address_next(w->text, token->end, &value) &&
+        (value.end - value.start == 1 || is_a(SET_UNIT, address_text(w->text, &value)))) {
+        commit(w, value.end);
+        w->i = value.end;
+        return true;
+    }
     if (!is_a(SET_UNIT, address_text(w->text, token)))
         return false;
     size_t i = token->end + (at(w->text, token->end) == '.');
@@ -251,7 +260,7 @@ tail address_tail(rt_str text, size_t i)
             if (w.committed == at_break)
                 w.towns = 0;
         }
-        if (at(text, w.i) == '#' && is_class(at(text, w.i + 1), IS_ALNUM) &&
+        if (at(text, w.i) == '#' && is_class(at(text, w.i + 1), IS_DIGIT) &&
             address_next(text, w.i + 1, &token)) {
             commit(&w, token.end);
             w.i = token.end;

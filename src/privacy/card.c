@@ -75,7 +75,9 @@ static bool is_card_grouping(const cluster *c, size_t g, size_t last)
 {
     size_t n = last - g + 1;
     const group *a = &c->groups[g];
-    if (a[0].len != 4 || (n == 3 ? a[1].len != 6 || a[2].len < 4 || a[2].len > 5 : n < 4 || n > 5))
+    bool is_three = n == 3 && ((a[1].len == 6 && (a[2].len == 4 || a[2].len == 5)) ||
+                               (a[1].len == 4 && a[2].len == 4)); /* Amex, Diners; Maestro */
+    if (a[0].len != 4 || (n == 3 ? !is_three : n < 4 || n > 5))
         return false;
     for (size_t k = 1; k < n; k++) {
         if (a[k].sep != a[1].sep || (a[k].sep != SEP_SPACE && a[k].sep != SEP_DASH &&
@@ -98,6 +100,25 @@ static bool is_cut_off(const privacy_scan *scan, const cluster *c, size_t g, siz
         (next == '.' || next == '-' || next == '/') && is_class(at(scan->text, end + 1), IS_ALNUM);
     return is_class(prior, IS_WORD) || is_class(next, IS_WORD) || prior == '_' || next == '_' ||
            prior == '+' || joined_before || joined_after;
+}
+
+static bool is_hex_word(rt_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!is_class(s.ptr[i], IS_HEX) || is_class(s.ptr[i], IS_LOWER))
+            return false;
+    return s.len == 4;
+}
+
+/* "…5959 [6608 6791 6018 2345] 7FC9…": more words of four around it make it a dump of memory. */
+static bool is_in_dump(rt_str text, size_t start, size_t end)
+{
+    bool after = at(text, end) == ' ' && is_hex_word(rt_str_slice(text, end + 1, end + 5)) &&
+                 !is_class(at(text, end + 5), IS_WORD);
+    bool ahead = start >= 5 && text.ptr[start - 1] == ' ' &&
+                 is_hex_word(rt_str_slice(text, start - 5, start - 1)) &&
+                 !(start >= 6 && is_class(text.ptr[start - 6], IS_WORD));
+    return after || ahead;
 }
 
 static int score_run(const privacy_context *context, int base)
@@ -130,7 +151,10 @@ static int score_card(privacy_scan *scan, const cluster *c, size_t g, size_t las
     int score = passes_luhn(digits, n) ? issuer_score(digits, n) : 0;
     if (score) {
         privacy_context_at(scan, c->groups[g].start, c->groups[last].end, &context);
-        score = last > g ? score + 30 : score_run(&context, score);
+        bool is_short = last > g && n == CARD_MIN;
+        score = last > g && !is_short ? score + 30 : score_run(&context, score - is_short * 15);
+        if (last > g && is_in_dump(scan->text, c->groups[g].start, c->groups[last].end))
+            score = 0;
     }
     return scan->is_lenient ? RT_MAX(score, lenient_score(c, g, last)) : score;
 }

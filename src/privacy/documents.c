@@ -9,6 +9,10 @@
 static bool is_about_birth(privacy_scan *scan, size_t start, size_t end)
 {
     privacy_context context;
+    /* "born 1985-03-12, hired 2019-04-01": another number in between has taken the word. */
+    for (size_t i = scan->rare_end; i < start; i++)
+        if (is_class(scan->text.ptr[i], IS_DIGIT))
+            return false;
     privacy_context_at(scan, start, end, &context);
     return context.distance[TOPIC_BIRTH] <= 5;
 }
@@ -104,7 +108,7 @@ static bool is_document_number(rt_str s, size_t min, size_t max)
         if (is_class(s.ptr[i], IS_HIGH))
             return false;
     }
-    return s.len >= min && s.len <= max && digits * 2 >= s.len && digits + letters + 2 >= s.len;
+    return s.len >= min && s.len <= max && digits * 3 >= s.len && digits + letters + 2 >= s.len;
 }
 
 /* `i` is at the first digit of a word that ends at `end`. */
@@ -127,16 +131,17 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     if (end - start < 5 || end - start > 22 || is_one_of(before(scan, start), "-_.@/$"))
         return;
     rt_str s = rt_str_slice(text, start, end);
-    if (!is_document_number(s, 5, 22))
+    bool is_fraction = at(text, end) == '.' && is_class(at(text, end + 1), IS_DIGIT);
+    bool is_years = s.len == 9 && s.ptr[4] == '-'; /* 2003-2007 */
+    if (!is_document_number(s, 5, 22) || is_fraction || is_years)
         return;
     privacy_context_at(scan, start, end, &context);
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];
     unsigned license = context.distance[TOPIC_LICENSE];
-    bool is_licence = driver < TOPIC_FAR && (license < TOPIC_FAR || driver <= 2);
+    bool is_licence = driver < TOPIC_FAR && license < TOPIC_FAR;
     if (passport <= 4 && passport < driver && is_document_number(s, 6, 10))
         privacy_add(scan, RT_PII_PASSPORT, start, end, passport <= 2 ? 80 : 68);
-    else if (is_licence && driver < TOPIC_FAR && (license < TOPIC_FAR || s.len >= 7) &&
-             is_document_number(s, 5, 20))
-        privacy_add(scan, RT_PII_DRIVER_LICENSE, start, end, license < TOPIC_FAR ? 76 : 55);
+    else if (is_licence && is_document_number(s, 5, 20))
+        privacy_add(scan, RT_PII_DRIVER_LICENSE, start, end, 76);
 }

@@ -48,12 +48,14 @@ static int score_ipv4(privacy_scan *scan, const unsigned o[4], size_t start, siz
     unsigned biggest = 0;
     for (size_t k = 0; k < 4; k++)
         biggest = RT_MAX(biggest, o[k]);
-    int score = biggest >= 100 ? 85 : biggest >= 20 ? 70 : 55;
+    /* Small numbers alone are sections and versions, but for a few that everybody knows. */
+    bool is_known = o[0] == 10 || (o[0] == o[1] && o[1] == o[2]) || (o[0] == 8 && o[1] == 8);
+    int score = biggest >= 100 ? 85 : biggest >= 32 ? 70 : is_known ? 62 : 45;
     if (is_nobodys(o))
         return 20;
     privacy_context_at(scan, start, end, &context);
     unsigned ip = context.distance[TOPIC_IP], version = context.distance[TOPIC_VERSION];
-    if (version < ip && version <= 4)
+    if (version < ip && (version <= 1 || (version <= 4 && biggest < 30)))
         score -= 45;
     else if (ip < TOPIC_FAR)
         score += 10;
@@ -127,6 +129,10 @@ size_t privacy_ipv6(privacy_scan *scan, size_t i)
     while (start < i &&
            (text.ptr[start] == '.' || (text.ptr[start] == ':' && text.ptr[start + 1] != ':')))
         start++;
+    /* "2001:…:8329:443": all eight parts are there, the ninth is a port. */
+    if (colons == 8 && !is_short && !is_ipv6(rt_str_slice(text, start, end)))
+        while (end > i && text.ptr[end--] != ':')
+            ;
     rt_str s = rt_str_slice(text, start, end);
     if (is_class(before(scan, start), IS_WORD) || is_class(at(text, end), IS_WORD) ||
         before(scan, start) == '_' || at(text, end) == '_' || !is_ipv6(s))

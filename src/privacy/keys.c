@@ -294,13 +294,12 @@ static size_t rule_end(const struct rule *rule, rt_str text, size_t i)
 /* "sk_the_name_of_some_variable…" is words, not a key. */
 static bool is_words(rt_str key)
 {
-    size_t digits = 0, upper = 0, breaks = 0;
+    size_t digits = 0, breaks = 0;
     for (size_t i = 0; i < key.len; i++) {
         digits += is_class(key.ptr[i], IS_DIGIT);
-        upper += is_class(key.ptr[i], IS_UPPER);
         breaks += key.ptr[i] == '_' || key.ptr[i] == '-';
     }
-    return digits == 0 && (upper == 0 || upper + breaks == key.len) && breaks >= 3;
+    return digits == 0 && breaks >= 3;
 }
 
 size_t privacy_prefixed(privacy_scan *scan, size_t i)

@@ -239,6 +239,8 @@ size_t privacy_number(privacy_scan *scan, size_t i)
     strike_dates(scan->text, &c);
     for (size_t g = 0; g < c.count; g++)
         digits += c.groups[g].len;
+    if (c.count == GROUPS_MAX && digits <= 2 * GROUPS_MAX)
+        return c.end; /* a row of small numbers, and more to come */
     for (size_t g = 0; g < c.count;) {
         size_t n = claim(scan, &c, g, digits);
         if (n == 0) {

@@ -118,8 +118,8 @@ static int score_abroad(const candidate *p)
     size_t lead = strncmp(p->digits, "011", 3) == 0 && p->n >= 12 ? 3
                   : strncmp(p->digits, "00", 2) == 0              ? 2
                                                                   : 0;
-    if (!lead || p->n < lead + 8 || p->n > lead + 14 || p->digits[lead] == '0' ||
-        !is_calling_code(p->digits + lead))
+    if (!lead || part(p, 0)->len < 2 || p->n < lead + 8 || p->n > lead + 14 ||
+        p->digits[lead] == '0' || !is_calling_code(p->digits + lead))
         return 0;
     return parts(p) > 1 ? (lead == 2 ? 70 : 60) : lead == 2 && p->n >= 12 ? 52 : 25;
 }
@@ -130,7 +130,7 @@ static int score_national(const candidate *p, const char *form)
     if (p->digits[0] != '0' || p->digits[1] == '0' || p->n < 9 || p->n > 12)
         return 0;
     if (parts(p) == 1)
-        return p->n == 10 || p->n == 11 ? 42 : 15;
+        return p->n == 10 || p->n == 11 ? 51 : 15;
     for (size_t k = 0; k < parts(p); k++)
         if (part(p, k)->len < 2 && !part(p, k)->is_in_parens)
             return 0;
@@ -138,6 +138,10 @@ static int score_national(const candidate *p, const char *form)
         return 76;
     if (part(p, 0)->is_in_parens)
         return 76;
+    if (strcmp(form, "54") == 0)
+        return 12; /* 02110-1301 is a postcode */
+    if (strcmp(form, "333") == 0)
+        return 44; /* Canada's 046-454-286 is a person's number */
     if (parts(p) == 2)
         return part(p, 1)->sep == SEP_DOT                     ? 30
                : part(p, 0)->len >= 2 && part(p, 0)->len <= 5 ? 58
@@ -196,9 +200,36 @@ static int score_run(const candidate *p)
     return p->n == 10 && is_north_american(p->digits) ? 34 : 12;
 }
 
+/* "469-474 (1978)": brackets belong around an area code, years stand for themselves. */
+static bool has_odd_parts(const candidate *p)
+{
+    bool is_padded = parts(p) > 1; /* 0055 0308 0301: code points and the like */
+    for (size_t k = 0, i = 0; k < parts(p); i += part(p, k)->len, k++) {
+        if (k > 1 && part(p, k)->is_in_parens)
+            return true;
+        is_padded &= part(p, k)->len == 4 && p->digits[i] == '0';
+    }
+    bool is_years = parts(p) == 2 && part(p, 0)->len == 4 && part(p, 1)->len == 4 &&
+                    (p->digits[0] == '1' || p->digits[0] == '2') &&
+                    (p->digits[4] == '1' || p->digits[4] == '2') &&
+                    (p->digits[1] == '9' || p->digits[1] == '0');
+    return is_years || is_padded;
+}
+
+/* 14.250.000: dots every three digits. */
+static bool is_in_thousands(const candidate *p)
+{
+    for (size_t k = 1; k < parts(p); k++)
+        if (part(p, k)->sep != SEP_DOT || part(p, k)->len != 3)
+            return false;
+    return parts(p) > 1;
+}
+
 static int score_shape(const candidate *p)
 {
     char form[PHONE_GROUPS_MAX + 1];
+    if (has_odd_parts(p))
+        return 0;
     if (p->has_plus)
         return score_plus(p);
     form_of(p, form);
@@ -216,6 +247,8 @@ static int score_shape(const candidate *p)
     if (strcmp(form, "3332") == 0 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
                                       part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
         return 0;
+    if (is_in_thousands(p))
+        return 10;
     return has_separator(p, SEP_SLASH) ? score - 12 : score;
 }
 
@@ -228,6 +261,8 @@ static bool touches(const privacy_scan *scan, size_t start, size_t end)
     char prior2 = start >= 2 ? text.ptr[start - 2] : '\0', next2 = at(text, end + 1);
     if (is_class(prior, IS_ALNUM) || is_one_of(prior, "_@$%&\\") || is_class(next, IS_ALNUM) ||
         is_one_of(next, "_@%$"))
+        return true;
+    if (at(text, start) == '+' && is_one_of(prior, ")]"))
         return true;
     if (is_one_of(prior, ".-/+*") && is_class(prior2, IS_ALNUM))
         return true;
@@ -269,8 +304,8 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
 {
     unsigned phone = context->distance[TOPIC_PHONE], other = context->distance[TOPIC_NUMBER];
     unsigned foreign = context->distance[TOPIC_FOREIGN];
-    static const topic rivals[] = { TOPIC_FOREIGN, TOPIC_CARD, TOPIC_SSN, TOPIC_BANK,
-                                    TOPIC_PASSPORT };
+    static const topic rivals[] = { TOPIC_FOREIGN, TOPIC_CARD,     TOPIC_SSN,
+                                    TOPIC_BANK,    TOPIC_PASSPORT, TOPIC_VERSION };
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
@@ -308,15 +343,18 @@ static size_t extension_end(rt_str text, size_t end)
     return end;
 }
 
+/* 1111111, 0123456789, 01 02 03 04: digits somebody counted with. */
 static bool is_counting(const candidate *p)
 {
-    bool is_same = true, is_steps = parts(p) > 2;
-    for (size_t i = 1; i < p->n; i++)
+    bool is_same = true, is_steps = parts(p) > 2, is_up = parts(p) == 1;
+    for (size_t i = 1; i < p->n; i++) {
         is_same &= p->digits[i] == p->digits[0];
+        is_up &= (p->digits[i] - p->digits[i - 1] + 10) % 10 == 1;
+    }
     for (size_t k = 1; k < parts(p) && is_steps; k++)
         is_steps = part(p, k)->len == 2 && part(p, k - 1)->len == 2 &&
                    p->digits[2 * k + 1] == p->digits[2 * k - 1] + 1;
-    return is_same || is_steps;
+    return is_same || is_steps || is_up;
 }
 
 /* ---- putting it together ---- */
@@ -327,7 +365,9 @@ static int score_candidate(privacy_scan *scan, candidate *p, size_t *end)
     const cluster *c = p->c;
     p->n = privacy_cluster_digits(scan->text, c, p->first, p->last, p->digits, DIGITS_MAX);
     p->digits[p->n] = '\0';
-    int score = p->n < 7 || is_counting(p) ? 0 : score_shape(p) - crowding(p);
+    if (p->n < 7 || p->n == DIGITS_MAX || is_counting(p))
+        return 0;
+    int score = score_shape(p) - crowding(p);
     if (score < 8)
         return 0;
     size_t start = p->first ? c->groups[p->first].start : c->start;

@@ -7,10 +7,10 @@
  * one look-up a byte. A recogniser reads no more than a fixed stretch around its place, so the
  * whole is linear.
  *
- * Why not Vectorscan, which does all patterns in one pass too: nearly all the judgement here is in
- * what surrounds a candidate, its patterns would match every number in a log, and each match
- * would cost a call back and the same checks again; and it forgets where a match began unless
- * paid for it.
+ * Why not Vectorscan, which also does all patterns in one pass: most of the judgement here is in
+ * what surrounds a candidate. Ten plain patterns, with starts of matches and no judgement at all,
+ * took it 7 ms a MB of prose, 20 of logs and 53 of text full of matches; this takes 3, 13 and 18
+ * with all of it. PCRE2's JIT, one pattern after another, took 16 to 21.
  */
 #include "privacy/privacy_internal.h"
 
@@ -153,7 +153,7 @@ static void prepare(void)
 {
     for (unsigned c = 0; c < 256; c++)
         kinds[c] = privacy_class[c] & IS_LETTER ? LETTER : 0;
-    for (const char *c = "0123456789@:=>-"; *c; c++)
+    for (const char *c = "0123456789@:=>-,"; *c; c++)
         kinds[(unsigned char)*c] = SIGN;
     privacy_mark("is ");
     privacy_mark("www");
@@ -174,6 +174,10 @@ static size_t look(privacy_scan *scan, size_t i)
         if (next == i)
             next = privacy_ipv6(scan, i);
         return next != i ? next : privacy_assigned(scan, i);
+    case ',': /* define('PASSWORD', '…') */
+        if (!is_one_of(before(scan, i), "'\""))
+            return i;
+        return privacy_assigned(scan, i);
     case '=':
     case '>':
         return privacy_assigned(scan, i);
@@ -254,7 +258,7 @@ static void classify(const unsigned char *text, uint64_t *letters, uint64_t *sig
         __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
         __m128i sign = _mm_or_si128(in_range(bytes, '0', ':'), in_range(bytes, '=', '>'));
         sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('@')));
-        sign = _mm_or_si128(sign, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('-')));
+        sign = _mm_or_si128(sign, in_range(bytes, ',', '-'));
         l |= (uint64_t)(unsigned)_mm_movemask_epi8(in_range(folded, 'a', 'z')) << 16 * k;
         s |= (uint64_t)(unsigned)_mm_movemask_epi8(sign) << 16 * k;
     }

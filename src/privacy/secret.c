@@ -197,7 +197,7 @@ static bool is_code(rt_str value, const makeup *m)
 {
     bool is_name = m->digits == 0;
     for (size_t i = 0; i < value.len && is_name; i++)
-        is_name = is_class(value.ptr[i], IS_ALNUM) || is_one_of(value.ptr[i], "_.-");
+        is_name = is_class(value.ptr[i], IS_ALNUM) || is_one_of(value.ptr[i], "_.-[]");
     return is_name || memchr(value.ptr, '(', value.len) != NULL;
 }
 
@@ -323,7 +323,10 @@ static size_t take_value(privacy_scan *scan, rt_str name, size_t i, bool is_elem
     char quote;
     if (what == NOTHING)
         return i;
-    size_t start = value_begin(text, i, &quote), end = value_end(text, start, quote);
+    bool is_listed = text.ptr[i] == ',';
+    size_t start = value_begin(text, i + is_listed, &quote), end = value_end(text, start, quote);
+    if (is_listed && (!quote || at(text, end + 1) != ')'))
+        return i; /* two names in a list, not a name and its value */
     bool is_quoted = quote && at(text, end) == quote;
     int score = score_value(what, rt_str_slice(text, start, end), is_quoted || is_element);
     return score && privacy_add(scan, RT_PII_API_KEY, start, end, score) ? end : i;
@@ -343,7 +346,7 @@ size_t privacy_assigned(privacy_scan *scan, size_t i)
     if (name.len < 3 || (is_element && before(scan, (size_t)(name.ptr - text.ptr)) != '<'))
         return i;
     size_t next = wants(scan, RT_PII_API_KEY) ? take_value(scan, name, i, is_element) : i;
-    return next != i ? next : privacy_labelled_address(scan, name, i + 1);
+    return next != i || text.ptr[i] == ',' ? next : privacy_labelled_address(scan, name, i + 1);
 }
 
 size_t privacy_told(privacy_scan *scan, size_t i)

@@ -17,7 +17,8 @@ static const struct {
     const char *words;
 } lists[] = {
     { VOC(TOPIC_PHONE),
-      "phone phones telephone telephones tel tele telefon telefono teléfono téléphone tél "
+      "contacto contatto contato kontakt kontaktnummer phone phones telephone telephones tel tele "
+      "telefon telefono teléfono téléphone tél "
       "telefone telefoon telefonnummer telefonu telefonnr telefonul telefonszám telefoni mobil "
       "mobile mobilnummer mobiltelefon movil móvil cell cellphone cellular celular cellulare "
       "call calls called calling dial dialing ring fax telefax whatsapp sms text texted texting "
@@ -53,7 +54,7 @@ static const struct {
       "narození urodzenia urodzony syntymäaika" },
     { VOC(TOPIC_PASSPORT),
       "passport passports passeport pasaporte passaporto passaporte reisepass paspoort "
-      "passnummer reisepassnummer pass passportnumber paszport pas passnum passportnum "
+      "passnummer reisepassnummer passportnumber paszport passnum passportnum "
       "passportno" },
     { VOC(TOPIC_DRIVER),
       "driver drivers driving dl dln driverlicense driverslicense driverlicence dmv "
@@ -122,7 +123,8 @@ static const struct {
       "wells wharf yard" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
-      "alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul c/ "
+      "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
+      "c/ "
       "calle camino carrer carretera chemin contrada corso esplanade estrada impasse jalan jl "
       "lungomare náměstí paseo piazza piazzale plac plaza praça quai rambla rodovia "
       "rond-point ronda rua rue ruelle salita sentier strada travessa třída ul ulica ulice "
