@@ -413,3 +413,13 @@ Test(json_schema, a_default_that_contains_itself_ends)
     cr_assert(compile(&f, "{\"properties\":{\"next\":{\"$ref\":\"#\",\"default\":{}}}}"));
     cr_expect(rt_schema_add_defaults(f.schema, parsed(&f, "{}"), &f.arena, &filled, &f.err));
 }
+
+Test(json_schema, defaults_that_multiply_are_refused)
+{
+    fixture f RT_CLEANUP(done) = { 0 };
+    rt_json filled;
+    cr_assert(compile(&f, "{\"properties\":{\"a\":{\"$ref\":\"#\",\"default\":{}},"
+                          "\"b\":{\"$ref\":\"#\",\"default\":{}}}}"));
+    cr_expect(!rt_schema_add_defaults(f.schema, parsed(&f, "{}"), &f.arena, &filled, &f.err));
+    cr_expect_eq(f.err.code, RT_LIMIT);
+}
