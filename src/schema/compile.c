@@ -35,6 +35,7 @@ static schema_unit *add_unit(schema_compiler *c, const schema_place *place)
     unit->source = place->at;
     unit->document = place->document;
     unit->resource = place->resource;
+    unit->allows = UINT64_MAX;
     if (c->unit_count == c->unit_cap) {
         size_t cap = c->unit_cap ? c->unit_cap * 2 : 64;
         c->units = rt_arena_resize(&c->scratch, c->units, c->unit_cap * sizeof(*c->units),
@@ -405,33 +406,64 @@ static bool add_dynamic_targets(schema_compiler *c, rt_error *err)
     return true;
 }
 
-/* The kinds that a unit's references and alternatives leave it. */
-static uint8_t kinds_left(const schema_unit *unit)
+/* What all of a check's units together leave to a value. */
+typedef struct outline {
+    uint8_t kinds;
+    uint64_t needs, allows;
+} outline;
+
+static outline outline_of(const schema_check *check)
 {
-    unsigned kinds = unit->kinds;
-    for (uint32_t i = 0; i < unit->check_count; i++) {
-        const schema_check *check = &unit->checks[i];
-        unsigned some = 0;
-        if (check->op != OP_UNIT && check->op != OP_ANY_OF && check->op != OP_ONE_OF)
+    outline out = { 0, UINT64_MAX, 0 };
+    for (size_t k = 0; k < check->unit_count; k++) {
+        const schema_unit *unit = check->units[k];
+        out.kinds |= unit->kinds;
+        if (!(unit->kinds >> RT_JSON_OBJECT & 1))
             continue;
-        for (size_t k = 0; k < check->unit_count; k++)
-            some |= check->units[k]->kinds;
-        kinds &= some;
+        out.needs &= unit->needs;
+        out.allows |= unit->allows;
     }
-    return (uint8_t)kinds;
+    return out;
 }
 
-/* A few rounds are enough to skip most alternatives by a look at the value's kind. */
-static void narrow_kinds(const schema_compiler *c)
+static bool narrow_unit(schema_unit *unit)
+{
+    schema_unit before = *unit;
+    for (uint32_t i = 0; i < unit->check_count; i++) {
+        const schema_check *check = &unit->checks[i];
+        if (check->op != OP_UNIT && check->op != OP_ANY_OF && check->op != OP_ONE_OF)
+            continue;
+        outline some = outline_of(check);
+        unit->kinds &= some.kinds;
+        if (!(unit->kinds >> RT_JSON_OBJECT & 1))
+            continue;
+        unit->needs |= some.needs;
+        unit->allows &= some.allows;
+    }
+    return unit->kinds != before.kinds || unit->needs != before.needs ||
+           unit->allows != before.allows;
+}
+
+/*
+ * What a unit's references and alternatives demand becomes its own demand. A few rounds are enough
+ * to skip most alternatives by a look at the value's kind and keys.
+ */
+static void narrow_units(const schema_compiler *c)
 {
     bool has_changed = true;
     for (unsigned round = 0; round < NARROW_ROUNDS && has_changed; round++) {
         has_changed = false;
-        for (size_t i = 0; i < c->unit_count; i++) {
-            uint8_t kinds = kinds_left(c->units[i]);
-            has_changed |= kinds != c->units[i]->kinds;
-            c->units[i]->kinds = kinds;
-        }
+        for (size_t i = c->unit_count; i-- > 0;)
+            has_changed |= narrow_unit(c->units[i]);
+    }
+}
+
+static void finish_units(schema_compiler *c)
+{
+    for (size_t i = 0; i < c->unit_count; i++) {
+        schema_unit *unit = c->units[i];
+        if (unit->check_count == 1 && unit->checks[0].op == OP_ENUM && !unit->string)
+            unit->texts = unit->checks[0].texts;
     }
 }
 
@@ -448,7 +480,8 @@ static bool compile_all(schema_compiler *c, rt_json root, rt_error *err)
         if (!compile_queue(c, err) || !add_dynamic_targets(c, err))
             return false;
     } while (c->filled < c->unit_count);
-    narrow_kinds(c);
+    narrow_units(c);
+    finish_units(c);
     return true;
 }
 

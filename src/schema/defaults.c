@@ -19,6 +19,7 @@ typedef struct together {
 typedef struct filler {
     rt_json_writer *w;
     unsigned depth;
+    unsigned added; /* defaults so far */
 } filler;
 
 static void add(together *set, const schema_unit *unit)
@@ -97,6 +98,8 @@ static void fill_missing(filler *f, const together *set, const node *v)
             if (!value || !rt_json_is_absent(rt_json_get((rt_json){ v }, name)) ||
                 was_before(set, u, name))
                 continue;
+            if (++f->added > RT_SCHEMA_DEFAULTS_MAX)
+                return;
             together below = { .count = 0 };
             add(&below, property->unit);
             rt_jw_key(f->w, name);
@@ -148,5 +151,7 @@ bool rt_schema_add_defaults(const rt_schema *schema, rt_json value, rt_arena *ar
     together set = { .count = 0 };
     add(&set, schema->root);
     fill(&f, &set, value.node);
+    if (f.added > RT_SCHEMA_DEFAULTS_MAX)
+        return rt_fail(err, RT_LIMIT, "more than %d defaults are missing", RT_SCHEMA_DEFAULTS_MAX);
     return rt_buf_ok(&text, err) && rt_json_parse(rt_buf_str(&text), arena, out, err);
 }

@@ -149,6 +149,23 @@ static bool compile_additional(schema_compiler *c, schema_unit *unit, const sche
            schema_unit_below(c, unit, unevaluated, &unit->unevaluated_properties, err);
 }
 
+/* What can be told of a good object by its keys alone. */
+static void set_key_bits(schema_unit *unit, const schema_words *words,
+                         const schema_object_rules *rules)
+{
+    const node *rest = words->of[rules->additional_keyword];
+    bool is_closed = rest && rest->kind == RT_JSON_BOOL && !rest->is_true && !rules->pattern_count;
+    unit->allows = is_closed && rules->additional ? 0 : UINT64_MAX;
+    for (uint32_t i = 0; i < rules->names.count; i++) {
+        rt_str name = rules->names.names[i].text;
+        uint64_t bit = schema_key_bit(name.ptr, name.len);
+        if (rules->properties[i].unit)
+            unit->allows |= bit;
+        if (rules->properties[i].required >= 0)
+            unit->needs |= bit;
+    }
+}
+
 bool schema_object_compile(schema_compiler *c, schema_unit *unit, const schema_words *words,
                            rt_error *err)
 {
@@ -168,6 +185,7 @@ bool schema_object_compile(schema_compiler *c, schema_unit *unit, const schema_w
         !compile_additional(c, unit, words, rules, err) ||
         (names && !schema_unit_below(c, unit, names, &rules->property_names, err)))
         return false;
+    set_key_bits(unit, words, rules);
     rules->is_plain = !rules->pattern_count && !rules->property_names;
     rules->has_member_rules = rules->has_names || rules->additional || !rules->is_plain;
     if (rules->has_member_rules || rules->dependent_count || rules->min > 0 ||

@@ -88,9 +88,34 @@ bool schema_run_quietly(schema_run *r, const schema_unit *u, const node *v, sche
     return ok;
 }
 
-/* What a schema has marked counts only if the value passes it. */
-static bool run_marking(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+/* The bits of an object's keys, 0 for other values. */
+static uint64_t keys_of(schema_run *r, const node *v)
 {
+    if (v->kind != RT_JSON_OBJECT)
+        return 0;
+    schema_keys *known = &r->keys[(uintptr_t)v / sizeof(*v) % KEYS_CACHED];
+    if (known->object != v) {
+        known->object = v;
+        known->bits = 0;
+        const node *end = rt_json_node_after(v);
+        for (const node *at = v + 1; at < end; at = rt_json_node_after(at + 1))
+            known->bits |= schema_key_bit(at->text, at->size);
+    }
+    return known->bits;
+}
+
+static inline bool may_pass(const schema_unit *u, const node *v, uint64_t keys)
+{
+    if (!(u->kinds & schema_kind_bit(v)))
+        return false;
+    return v->kind != RT_JSON_OBJECT || ((u->needs & ~keys) | (keys & ~u->allows)) == 0;
+}
+
+/* What a schema has marked counts only if the value passes it. */
+static bool run_apart(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+{
+    if (!marks)
+        return schema_run_quietly(r, u, v, NULL);
     schema_marks own = marks_take(r, v);
     bool ok = schema_run_quietly(r, u, v, &own);
     if (ok)
@@ -99,28 +124,38 @@ static bool run_marking(schema_run *r, const schema_unit *u, const node *v, sche
     return ok;
 }
 
-static inline bool run_apart(schema_run *r, const schema_unit *u, const node *v,
-                             schema_marks *marks)
+static inline bool run_branch(schema_run *r, const schema_unit *u, const node *v, uint64_t keys,
+                              schema_marks *marks)
 {
-    unsigned bit = schema_kind_bit(v);
-    if (u->accepts & bit)
+    if (u->accepts & schema_kind_bit(v))
         return true;
-    if (!(u->kinds & bit))
-        return false;
-    return marks ? run_marking(r, u, v, marks) : schema_run_quietly(r, u, v, NULL);
+    return may_pass(u, v, keys) && run_apart(r, u, v, marks);
 }
 
-/* If just one alternative is about values of this kind, what it misses is worth telling. */
-static void explain_alternatives(schema_run *r, const schema_check *check, const node *v)
+/* If just one alternative is about such values at all, what it misses is worth telling. */
+static const schema_unit *only_one(const schema_check *check, const node *v, uint64_t keys)
 {
-    const schema_unit *only = NULL;
-    size_t count = 0;
-    for (size_t i = 0; r->report && i < check->unit_count; i++)
-        if (check->units[i]->kinds & schema_kind_bit(v)) {
-            only = check->units[i];
-            count++;
+    const schema_unit *by_kind = NULL, *by_keys = NULL;
+    size_t of_kind = 0, with_keys = 0;
+    for (size_t i = 0; i < check->unit_count; i++) {
+        const schema_unit *branch = check->units[i];
+        if (!(branch->kinds & schema_kind_bit(v)))
+            continue;
+        of_kind++;
+        by_kind = branch;
+        if (may_pass(branch, v, keys)) {
+            with_keys++;
+            by_keys = branch;
         }
-    if (count == 1)
+    }
+    return of_kind == 1 ? by_kind : with_keys == 1 ? by_keys : NULL;
+}
+
+static __attribute__((noinline)) void explain_alternatives(schema_run *r, const schema_check *check,
+                                                           const node *v)
+{
+    const schema_unit *only = r->report ? only_one(check, v, keys_of(r, v)) : NULL;
+    if (only)
         schema_run_unit(r, only, v, NULL);
 }
 
@@ -128,8 +163,9 @@ static bool run_any_of(schema_run *r, const schema_unit *u, const schema_check *
                        const node *v, schema_marks *marks)
 {
     bool ok = false;
+    uint64_t keys = keys_of(r, v);
     for (size_t i = 0; i < check->unit_count && (!ok || marks); i++)
-        ok |= run_apart(r, check->units[i], v, marks);
+        ok |= run_branch(r, check->units[i], v, keys, marks);
     if (!ok) {
         schema_miss(r, u, K_ANY_OF, v, NULL);
         explain_alternatives(r, check, v);
@@ -142,8 +178,9 @@ static bool run_one_of(schema_run *r, const schema_unit *u, const schema_check *
 {
     size_t count = 0;
     const node *second = NULL;
+    uint64_t keys = keys_of(r, v);
     for (size_t i = 0; i < check->unit_count && count < 2; i++)
-        if (run_apart(r, check->units[i], v, marks)) {
+        if (run_branch(r, check->units[i], v, keys, marks)) {
             count++;
             second = check->units[i]->source;
         }
@@ -188,12 +225,10 @@ static const schema_unit *dynamic_target(const schema_run *r, const schema_check
     return target;
 }
 
-static bool run_check(schema_run *r, const schema_unit *u, const schema_check *check, const node *v,
-                      schema_marks *marks)
+static bool run_other_check(schema_run *r, const schema_unit *u, const schema_check *check,
+                            const node *v, schema_marks *marks)
 {
     switch (check->op) {
-    case OP_UNIT:
-        return schema_run_unit(r, check->units[0], v, marks);
     case OP_DYNAMIC:
         return schema_run_unit(r, dynamic_target(r, check), v, marks);
     case OP_ENUM:
@@ -201,8 +236,6 @@ static bool run_check(schema_run *r, const schema_unit *u, const schema_check *c
     case OP_CONST:
         return rt_json_equal((rt_json){ check->value }, (rt_json){ v }) ||
                schema_miss(r, u, K_CONST, v, NULL);
-    case OP_ANY_OF:
-        return run_any_of(r, u, check, v, marks);
     case OP_ONE_OF:
         return run_one_of(r, u, check, v, marks);
     case OP_NOT:
@@ -210,28 +243,40 @@ static bool run_check(schema_run *r, const schema_unit *u, const schema_check *c
                schema_miss(r, u, K_NOT, v, NULL);
     case OP_IF:
         return run_if(r, check, v, marks);
+    default:
+        return false;
     }
-    return false;
+}
+
+/* The two that most checks are; a jump through a table is often guessed wrong. */
+static inline bool run_check(schema_run *r, const schema_unit *u, const schema_check *check,
+                             const node *v, schema_marks *marks)
+{
+    if (check->op == OP_UNIT)
+        return schema_run_unit(r, check->units[0], v, marks);
+    if (check->op == OP_ANY_OF)
+        return run_any_of(r, u, check, v, marks);
+    return run_other_check(r, u, check, v, marks);
 }
 
 /* -- Units ------------------------------------------------------------------------------------- */
 
-static bool run_kind(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+static bool run_a_number(schema_run *r, const schema_unit *u, const node *v)
 {
-    switch (v->kind) {
-    case RT_JSON_OBJECT:
+    if (u->wants_integer && !rt_json_is_integer((rt_json){ v }))
+        return schema_miss(r, u, K_TYPE, v, NULL);
+    return !u->number || schema_run_number(r, u, v);
+}
+
+static inline bool run_kind(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+{
+    if (v->kind == RT_JSON_OBJECT)
         return !u->object || schema_run_object(r, u, v, marks);
-    case RT_JSON_ARRAY:
-        return !u->array || schema_run_array(r, u, v, marks);
-    case RT_JSON_STRING:
+    if (v->kind == RT_JSON_STRING)
         return !u->string || schema_run_string(r, u, v);
-    case RT_JSON_NUMBER:
-        if (u->wants_integer && !rt_json_is_integer((rt_json){ v }))
-            return schema_miss(r, u, K_TYPE, v, NULL);
-        return !u->number || schema_run_number(r, u, v);
-    default:
-        return true;
-    }
+    if (v->kind == RT_JSON_ARRAY)
+        return !u->array || schema_run_array(r, u, v, marks);
+    return v->kind != RT_JSON_NUMBER || run_a_number(r, u, v);
 }
 
 static bool run_rules(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
@@ -316,6 +361,9 @@ bool schema_run_unit(schema_run *r, const schema_unit *u, const node *v, schema_
         return true;
     if (!(u->kinds & bit) && (!r->report || explain_kind(r, u, v)))
         return false;
+    if (u->texts && v->kind == RT_JSON_STRING)
+        return schema_names_find(u->texts, v->text, v->size) >= 0 ||
+               schema_miss(r, u, K_ENUM, v, NULL);
     if (--r->steps_left < 0)
         schema_run_stop(r, "steps");
     if (r->depth >= RT_SCHEMA_DEPTH_MAX)
@@ -344,6 +392,7 @@ static bool run_once(const rt_schema *schema, rt_json value, rt_schema_report *r
     r.root = value.node;
     r.report = report;
     r.text = text;
+    memset(r.keys, 0, sizeof(r.keys));
     r.scratch_used = 0;
     r.match_data = NULL;
     r.match_used = 0;

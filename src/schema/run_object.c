@@ -37,7 +37,7 @@ static uint64_t count_keys(schema_run *r, const node *v, uint64_t enough)
     return count;
 }
 
-static bool run_counts(schema_run *r, const schema_unit *u, const node *v)
+static __attribute__((noinline)) bool run_counts(schema_run *r, const schema_unit *u, const node *v)
 {
     const schema_object_rules *rules = u->object;
     bool ok = true;
@@ -118,8 +118,8 @@ static bool run_member(schema_run *r, const schema_unit *u, const node *v, const
     return ok;
 }
 
-static bool run_members(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks,
-                        uint64_t *seen)
+static __attribute__((noinline)) bool
+run_members(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks, uint64_t *seen)
 {
     bool ok = true, is_evaluated;
     size_t i = 0;
@@ -146,7 +146,7 @@ static bool run_members(schema_run *r, const schema_unit *u, const node *v, sche
  * decided at a glance comes first: names, scalars, and what is missing; most of the alternatives
  * that do not fit fail there. Members with members of their own wait for the end.
  */
-enum { WAITING_MAX = 8 };
+enum { WAITING_MAX = 4 };
 
 typedef struct waiting {
     const node *member;
@@ -162,8 +162,9 @@ static bool run_waiting(schema_run *r, const waiting *list, size_t count, const 
     return true;
 }
 
-static bool run_plain_members(schema_run *r, const schema_unit *u, const node *v,
-                              schema_marks *marks, uint64_t *seen)
+static __attribute__((noinline)) bool run_plain_members(schema_run *r, const schema_unit *u,
+                                                        const node *v, schema_marks *marks,
+                                                        uint64_t *seen)
 {
     const schema_object_rules *rules = u->object;
     waiting list[WAITING_MAX];
@@ -196,7 +197,8 @@ static bool run_plain_members(schema_run *r, const schema_unit *u, const node *v
 
 /* -- What must be there ------------------------------------------------------------------------ */
 
-static bool report_missing(schema_run *r, const schema_unit *u, const node *v)
+static __attribute__((noinline)) bool report_missing(schema_run *r, const schema_unit *u,
+                                                     const node *v)
 {
     if (!r->report)
         return false;
@@ -221,7 +223,8 @@ static bool has_names(schema_run *r, const schema_unit *u, const schema_dependen
     return ok;
 }
 
-static bool run_dependents(schema_run *r, const schema_unit *u, const node *v, schema_marks *marks)
+static __attribute__((noinline)) bool run_dependents(schema_run *r, const schema_unit *u,
+                                                     const node *v, schema_marks *marks)
 {
     bool ok = true;
     for (size_t i = 0; i < u->object->dependent_count && schema_run_charge(r, v->size / 8); i++) {

@@ -48,13 +48,14 @@ typedef struct rt_schema_options {
     uint64_t max_steps;   /* of one check; 0: RT_SCHEMA_STEPS_MAX. More for large values */
 } rt_schema_options;
 
-#define RT_SCHEMA_NODES_MAX   ((size_t)4 << 20)    /* values in a schema's documents together */
-#define RT_SCHEMA_NESTING_MAX 400                  /* schemas inside each other */
-#define RT_SCHEMA_STEPS_MAX   ((uint64_t)10 << 20) /* schemas tried in one check */
-#define RT_SCHEMA_DEPTH_MAX   1100                 /* schemas being tried at one time */
-#define RT_SCHEMA_PATTERN_MAX ((size_t)16 << 10)   /* bytes of a pattern */
-#define RT_SCHEMA_MATCH_STEPS 1000000              /* of one pattern on one string */
-#define RT_SCHEMA_ERRORS_MAX  64                   /* in a report, if it names no other number */
+#define RT_SCHEMA_NODES_MAX    ((size_t)4 << 20)    /* values in a schema's documents together */
+#define RT_SCHEMA_NESTING_MAX  200                  /* schemas inside each other */
+#define RT_SCHEMA_STEPS_MAX    ((uint64_t)10 << 20) /* schemas tried in one check */
+#define RT_SCHEMA_DEPTH_MAX    400 /* schemas being tried at one time: up to 300 KB of stack */
+#define RT_SCHEMA_PATTERN_MAX  ((size_t)16 << 10) /* bytes of a pattern */
+#define RT_SCHEMA_MATCH_STEPS  1000000            /* of one pattern on one string */
+#define RT_SCHEMA_DEFAULTS_MAX 10000              /* put into one value */
+#define RT_SCHEMA_ERRORS_MAX   64                 /* in a report, if it names no other number */
 
 /*
  * Make a checker of a schema. Where the schema breaks the rules of its draft the error says where

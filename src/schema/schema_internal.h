@@ -180,6 +180,13 @@ static inline uint64_t schema_name_hash(uint64_t head, uint64_t tail, const char
     return hash ^ hash >> 32;
 }
 
+/* A bit for a key. Keys share bits, so bits can only tell that a key is not there. */
+static inline uint64_t schema_key_bit(const char *text, size_t len)
+{
+    uint64_t hash = (schema_name_head(text, len) + len) * 0x9E3779B97F4A7C15u;
+    return UINT64_C(1) << (hash >> 58);
+}
+
 /* The number of the name, or -1. */
 static inline int32_t schema_names_find(const schema_names *table, const char *text, size_t len)
 {
@@ -299,11 +306,13 @@ struct schema_unit {
     bool has_tracking; /* unevaluatedItems or -Properties that need to know what was evaluated */
     uint32_t resource;
     uint32_t check_count;
+    uint64_t needs, allows; /* of objects: bits of keys that must, and of all that may be there */
     const schema_object_rules *object;
     const schema_array_rules *array;
     const schema_string_rules *string;
     const schema_number_rules *number;
-    const schema_check *checks;
+    schema_check *checks;
+    const schema_names *texts; /* of strings nothing more is asked than to be one of these */
     schema_unit *unevaluated_items, *unevaluated_properties;
     const node *source; /* the schema itself */
     uint32_t document;
@@ -463,7 +472,12 @@ typedef struct schema_marks {
     size_t word_count;
 } schema_marks;
 
-enum { SCRATCH_WORDS = 96, MATCH_BYTES = 512 };
+enum { SCRATCH_WORDS = 96, MATCH_BYTES = 512, KEYS_CACHED = 16 };
+
+typedef struct schema_keys {
+    const node *object;
+    uint64_t bits; /* of its keys */
+} schema_keys;
 
 typedef struct schema_run {
     const rt_schema *schema;
@@ -474,6 +488,7 @@ typedef struct schema_run {
     const node *root;
     rt_schema_report *report; /* NULL: nobody asks why */
     rt_buf *text;             /* for messages */
+    schema_keys keys[KEYS_CACHED];
     size_t scratch_used;
     uint64_t scratch[SCRATCH_WORDS];
     void *match_data;

@@ -172,57 +172,57 @@ static void run_suite(const char *draft, rt_schema_draft fallback, const char *b
     free(s);
 }
 
-Test(schema_suite, draft_07_required)
+Test(json_schema_suite, draft_07_required)
 {
     run_suite("draft7", RT_DRAFT_07, "", 850);
 }
 
-Test(schema_suite, draft_07_optional)
+Test(json_schema_suite, draft_07_optional)
 {
     run_suite("draft7", RT_DRAFT_07, "/optional", 100);
 }
 
-Test(schema_suite, draft_07_formats)
+Test(json_schema_suite, draft_07_formats)
 {
     run_suite("draft7", RT_DRAFT_07, "/optional/format", 400);
 }
 
-Test(schema_suite, draft_2019_09_required)
+Test(json_schema_suite, draft_2019_09_required)
 {
     run_suite("draft2019-09", RT_DRAFT_2019_09, "", 1150);
 }
 
-Test(schema_suite, draft_2019_09_optional)
+Test(json_schema_suite, draft_2019_09_optional)
 {
     run_suite("draft2019-09", RT_DRAFT_2019_09, "/optional", 100);
 }
 
-Test(schema_suite, draft_2019_09_formats)
+Test(json_schema_suite, draft_2019_09_formats)
 {
     run_suite("draft2019-09", RT_DRAFT_2019_09, "/optional/format", 450);
 }
 
-Test(schema_suite, draft_2020_12_required)
+Test(json_schema_suite, draft_2020_12_required)
 {
     run_suite("draft2020-12", RT_DRAFT_2020_12, "", 1150);
 }
 
-Test(schema_suite, draft_2020_12_optional)
+Test(json_schema_suite, draft_2020_12_optional)
 {
     run_suite("draft2020-12", RT_DRAFT_2020_12, "/optional", 100);
 }
 
-Test(schema_suite, draft_2020_12_formats)
+Test(json_schema_suite, draft_2020_12_formats)
 {
     run_suite("draft2020-12", RT_DRAFT_2020_12, "/optional/format", 450);
 }
 
-Test(schema_suite, draft_06_required)
+Test(json_schema_suite, draft_06_required)
 {
     run_suite("draft6", RT_DRAFT_06, "", 700);
 }
 
-Test(schema_suite, draft_04_required)
+Test(json_schema_suite, draft_04_required)
 {
     run_suite("draft4", RT_DRAFT_04, "", 500);
 }
