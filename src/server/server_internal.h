@@ -10,6 +10,7 @@
 #include "server/guard.h"
 #include "server/http.h"
 #include "server/jobs.h"
+#include "server/mcp.h"
 #include "server/operations.h"
 #include "server/rate.h"
 #include "server/watch.h"
@@ -34,6 +35,7 @@ struct rt_server {
     server_rate *rate;
     watch *watch;
     jobs *jobs;
+    mcp *mcp;
     uint64_t started_ns;
     atomic_uint_fast64_t body_bytes; /* of requests that are being read or answered */
     atomic_bool is_stopping;
