@@ -117,6 +117,11 @@ TELEMETRY_RECEIVER := tests/telemetry/node_modules/.package-lock.json
 $(TELEMETRY_RECEIVER): tests/telemetry/package-lock.json
 	@RETORT_NPM_FOLDERS=tests/telemetry setup/install
 
+# The public clients of MCP and their conformance suite, for tests/mcp_server.
+MCP_CLIENTS := tests/mcp_server/node_modules/.package-lock.json
+$(MCP_CLIENTS): tests/mcp_server/package-lock.json
+	@RETORT_NPM_FOLDERS=tests/mcp_server setup/install
+
 # -- the two commands --------------------------------------------------------------------------
 
 setup:
@@ -150,16 +155,16 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER)
+e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
-	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER)
+	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/cli tests/escape tests/telemetry tests/service
+	    tests/cli tests/escape tests/telemetry tests/service tests/mcp_server
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

@@ -8,6 +8,7 @@
  */
 #include "cli/service.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,15 +59,29 @@ static bool take_directory(cli_service *s, int argc, char **argv, rt_error *err)
     return false;
 }
 
+/* Interpreters are started when they are first needed; the client has better things to wait for. */
+static void *warm(void *arg)
+{
+    cli_service *s = arg;
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_language languages[16];
+    rt_engine_languages(s->engine, &arena, languages, RT_COUNT(languages));
+    return NULL;
+}
+
 static bool serve(cli_service *s, const sigset_t *signals, rt_error *err)
 {
     rt_server_config config = { 0 };
+    pthread_t warmer;
+    bool has_warmer = pthread_create(&warmer, NULL, warm, s) == 0;
     int stop RT_CLEANUP(rt_closep) = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
     cli_service_lend(s, &config);
     rt_log(RT_LOG_INFO, "retort %s speaks MCP on stdin and stdout, data in %.*s", RETORT_VERSION,
            RT_FMT(s->house.settings.data_dir));
     bool ok = rt_mcp_serve(&config, STDIN_FILENO, STDOUT_FILENO, stop, err);
     rt_engine_stop(s->engine, 0);
+    if (has_warmer)
+        pthread_join(warmer, NULL);
     return ok;
 }
 

@@ -207,6 +207,19 @@ static size_t json_size(rt_json value)
     return text.len;
 }
 
+/* Of the value, also when it is on the shelf and not in the answer. */
+static uint64_t output_size(rt_json all)
+{
+    rt_json_iter it = rt_json_each(rt_json_get_c(all, "handles"));
+    rt_json item;
+    int64_t size;
+    while (rt_json_next(&it, NULL, &item))
+        if (rt_str_eq_c(rt_json_str(rt_json_get_c(item, "of")), "result") &&
+            rt_json_i64(rt_json_get_c(item, "size"), &size))
+            return (uint64_t)size;
+    return json_size(rt_json_get_c(all, "result"));
+}
+
 static double elapsed_ms(rt_json answer)
 {
     double ms = 0;
@@ -220,7 +233,7 @@ static void write_metrics(const rt_request *request, const rt_answer *answer, rt
     rt_jw_kobject(w, "metrics");
     rt_jw_kdouble(w, "executionTimeMs", elapsed_ms(all));
     rt_jw_ku64(w, "inputSizeBytes", request->code.len);
-    rt_jw_ku64(w, "outputSizeBytes", json_size(rt_json_get_c(all, "result")));
+    rt_jw_ku64(w, "outputSizeBytes", output_size(all));
     if (answer->is_cached)
         rt_jw_kbool(w, "cached", true);
     rt_jw_end(w);
