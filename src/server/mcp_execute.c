@@ -169,6 +169,13 @@ static bool read_sandbox(mcp_call *c, rt_json config, rt_request *request)
     return rt_json_parse(rt_buf_str(&text), &c->arena, &request->policy, NULL);
 }
 
+/* code-mode starts no other programs, and a shell can do nothing else. */
+static rt_str preset_for(rt_str language)
+{
+    const rt_language *found = rt_language_find(language);
+    return found && strcmp(found->name, "bash") == 0 ? RT_STR("default") : RT_STR("code-mode");
+}
+
 static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)
 {
     if (!read_code(c, arguments, request) ||
@@ -183,7 +190,7 @@ static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)
     if (request->language.len == 0 && request->session_id.len == 0)
         request->language = RT_STR("typescript");
     if (request->session_id.len == 0)
-        request->preset = RT_STR("code-mode");
+        request->preset = preset_for(request->language);
     request->cache = RT_CACHE_USE;
     give_input(c, rt_json_get_c(arguments, "context"), request);
     return true;
