@@ -171,7 +171,7 @@ struct mcp_call {
     mcp_call *next, *previous; /* of those under way; under the lock of `mcp` */
     unsigned holders;
     atomic_bool is_cancelled; /* it is not answered any more */
-    bool is_listening;
+    bool is_enlisted, is_listening;
     struct {
         bool tools, prompts, resources;
         rt_str uris[MCP_URIS_MAX];

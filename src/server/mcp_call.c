@@ -126,6 +126,7 @@ bool mcp_call_enlist(mcp_call *c)
             c->next->previous = c;
         m->calls = c;
         m->call_count++;
+        c->is_enlisted = true;
     }
     pthread_mutex_unlock(&m->lock);
     return is_room || mcp_fail(c, RT_MCP_INTERNAL_ERROR, (rt_str){ 0 },
@@ -143,6 +144,7 @@ void mcp_call_delist(mcp_call *c)
     else
         m->calls = c->next;
     c->next = c->previous = NULL;
+    c->is_enlisted = false;
     m->call_count--;
     pthread_mutex_unlock(&m->lock);
 }
@@ -190,9 +192,12 @@ static bool start_thread(work *job)
     return failed == 0;
 }
 
+/* It is on the list before this returns: the next message may be the one that cancels it. */
 bool mcp_call_start(mcp_call *c, void (*done)(mcp_call *c, void *ctx), void *ctx)
 {
     mcp *m = c->mcp;
+    if (!mcp_call_enlist(c))
+        return false;
     work *job = malloc(sizeof(*job));
     if (!job)
         rt_out_of_memory(sizeof(*job));
@@ -203,6 +208,7 @@ bool mcp_call_start(mcp_call *c, void (*done)(mcp_call *c, void *ctx), void *ctx
     if (start_thread(job))
         return true;
     free(job);
+    mcp_call_delist(c);
     mcp_call_release(c);
     pthread_mutex_lock(&m->lock);
     if (--m->thread_count == 0)
@@ -323,11 +329,11 @@ void mcp_call_answer(mcp_call *c)
 {
     rt_buf result RT_CLEANUP(rt_buf_done) = { 0 };
     rt_buf_init(&result, MCP_MESSAGE_MAX);
-    bool ok = c->failure.code == 0 && mcp_call_enlist(c);
-    if (ok) {
+    bool ok = c->failure.code == 0 && (c->is_enlisted || mcp_call_enlist(c));
+    if (ok)
         ok = write_result(c, &result);
+    if (c->is_enlisted)
         mcp_call_delist(c);
-    }
     if (atomic_load(&c->is_cancelled))
         return;
     if (ok)

@@ -24,8 +24,10 @@ await client.connect(transport);
 const { tools } = await client.listTools();
 const run = await call({ name: "pml_execute_code", arguments: { code: "return 6 * 7" } });
 const progress = [];
+// The clients forget who listens when the answer comes in the same breath, so it waits a little.
 await call({ name: "pml_execute_code",
-             arguments: { language: "python", code: `print('one')\nprint('two') # ${process.pid}` } },
+             arguments: { language: "python", code: `import time\nprint('one')\nprint('two', flush=True)\n`
+                                                  + `time.sleep(0.3) # ${process.pid}` } },
            { onprogress: (step) => progress.push(step.message) });
 const failed = await call({ name: "pml_execute_code", arguments: { code: "nope(" } })
     .then(() => null, (error) => ({ code: error.code, message: error.message }));

@@ -123,6 +123,13 @@ def test_a_request_without_a_session_is_answered(server):
     assert answer["result"]["tools"]
 
 
+def test_older_gateways_address_is_understood(server):
+    reply = server.post("/message", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert reply.json["result"]["tools"]
+    reply = server.post("/message", b"{")
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32700)
+
+
 def test_a_client_that_takes_no_events_gets_json(server):
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                "params": {"name": "execute_code", "_meta": {"progressToken": 1},

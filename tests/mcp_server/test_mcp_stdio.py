@@ -94,6 +94,17 @@ def test_a_cancelled_call_is_not_answered(line, meta):
     assert number not in [message.get("id") for message in line.others]
 
 
+def test_a_call_can_be_cancelled_by_the_very_next_line(line):
+    began = time.monotonic()
+    number = line.start("tools/call", {"name": "pml_execute_code", "arguments": {
+        "language": "python", "code": "import time; time.sleep(20) # at once"}})
+    line.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+               "params": {"requestId": number}})
+    assert line.call("execute_code", language="python", code="result = 1")
+    assert time.monotonic() - began < 10
+    assert number not in [message.get("id") for message in line.others]
+
+
 def test_the_end_of_input_ends_it_after_what_was_asked():
     with Stdio() as one:
         one.initialize()
