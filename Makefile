@@ -26,7 +26,7 @@ PG_CFLAGS := -isystem /usr/include/postgresql
 CSTD   := -std=gnu17 -D_GNU_SOURCE -DRETORT_VERSION='"$(VERSION)"'
 CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hidden -Isrc $(PG_CFLAGS) $(SANITIZE)
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
-LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lm
+LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
 ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
@@ -45,7 +45,8 @@ obj = $(patsubst src/%.c,$(B)/obj/%.o,$(1))
 NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
-GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node $(B)/guests/shell/retort-shell
+GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -58,6 +59,12 @@ $(B)/obj/%.o: src/%.c Makefile
 
 # It holds the steps of the schema, whose files no compiler lists as dependencies.
 $(B)/obj/store/migrations.o $(B)/fuzz/obj/store/migrations.o: $(wildcard src/store/migrations/*.sql)
+
+# The same, of the metaschemas.
+$(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src/schema/metaschemas/*.json)
+# The same, of the sample tools and of what the search knows of words.
+$(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
+$(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
 
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
@@ -82,6 +89,10 @@ $(B)/guests/python/retort_guest.abi3.so: src/guests/python/retort_guest.c $(GUES
 $(B)/guests/node/retort_guest.node: src/guests/node/retort_guest.c $(GUEST_SRC) $(wildcard src/guests/jail/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -I$(NODE_INC) -shared -o $@ $< $(GUEST_SRC)
+
+$(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)
@@ -116,6 +127,17 @@ $(B)/telemetry-driver: tests/telemetry/driver.c $(B)/libretort.a
 TELEMETRY_RECEIVER := tests/telemetry/node_modules/.package-lock.json
 $(TELEMETRY_RECEIVER): tests/telemetry/package-lock.json
 	@RETORT_NPM_FOLDERS=tests/telemetry setup/install
+
+# What tests/mcp drives: the MCP client by hand, and as the conformance suite wants one.
+MCP_DRIVERS := $(B)/mcp-client-driver $(B)/mcp-conformance-client
+$(B)/mcp-client-driver: tests/mcp/client_driver.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+$(B)/mcp-conformance-client: tests/mcp/conformance_client.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+MCP_PEERS := tests/mcp/node_modules/.package-lock.json
+$(MCP_PEERS): tests/mcp/package-lock.json
+	@RETORT_NPM_FOLDERS=tests/mcp setup/install
 
 # The public clients of MCP and their conformance suite, for tests/mcp_server.
 MCP_CLIENTS := tests/mcp_server/node_modules/.package-lock.json
@@ -155,16 +177,19 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_CLIENTS)
-	RETORT=$(abspath $(B))/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider tests
+e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
+	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
-	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_CLIENTS)
+	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER) \
+	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
-	RETORT=$(abspath build-asan)/retort tests/services/with $(PYTHON) -m pytest -q -p no:cacheprovider \
-	    tests/cli tests/escape tests/telemetry tests/service tests/mcp_server
+	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service tests/mcp \
+	    tests/mcp_server
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \
@@ -191,9 +216,31 @@ $(B)/fuzz/%: src/%.c $(B)/fuzz/libretort.a
 $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 	$(CC) -O2 $(CSTD) -Isrc -o $@ $^ -lcjson -lcrypto -lm
 
+# Small programs of bench/: a peer, and what a cell could cost at the least.
+$(B)/mhd-constant: bench/mhd_constant.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lmicrohttpd -lpthread
+
+$(B)/empty-cells: bench/empty_cells.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+# The guests once more, with a jail that has no walls.
+OPEN_JAIL := bench/open_jail.c $(GUEST_SRC)
+OPEN_JAIL_FLAGS = $(GUEST_CFLAGS) -shared -Wl,--wrap=jail_serve,--wrap=jail_is_ahead
+$(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort_guest.c $(OPEN_JAIL) $(GUEST_FILES) $(wildcard src/guests/jail/*.h)
+	@mkdir -p $(@D)
+	rm -rf $(@D)/python $(@D)/node
+	cp -a $(B)/guests/python $(B)/guests/node $(@D)/
+	$(CC) $(OPEN_JAIL_FLAGS) $(PY_CFLAGS) -o $(@D)/python/retort_guest.abi3.so src/guests/python/retort_guest.c $(OPEN_JAIL)
+	$(CC) $(OPEN_JAIL_FLAGS) -I$(NODE_INC) -o $(@D)/node/retort_guest.node src/guests/node/retort_guest.c $(OPEN_JAIL)
+	@touch $@
+
+$(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
 bench:
-	@RETORT_NPM_FOLDERS=bench setup/install setup/bench-packages
-	@$(MAKE) --no-print-directory -s all $(B)/json-bench
+	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
+	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
 	@$(PYTHON) bench/bench.py $(ROWS)
 
 format:

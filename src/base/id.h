@@ -14,6 +14,10 @@
 
 void rt_random_bytes(void *out, size_t size);
 
+/* The same for names: drawn from a stock each thread keeps, without a system call each time. A fork
+ * begins a new stock. Not for secrets. */
+void rt_random_name(void *out, size_t size);
+
 /* Lower-case hexadecimal: writes 2 * n characters and a terminator. */
 void rt_hex(char *out, const void *bytes, size_t n);
 

@@ -3,6 +3,9 @@
 
 #include <criterion/criterion.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 Test(id, hex_is_lower_case_and_terminated)
 {
     char out[9];
@@ -32,4 +35,22 @@ Test(id, random_bytes_fill_the_whole_block)
         zeros += block[i] == 0;
     cr_expect_lt(zeros, 100);
     rt_random_bytes(block, 0);
+}
+
+Test(id, names_differ_from_thread_to_process)
+{
+    uint64_t mine[2], theirs;
+    int ends[2];
+    rt_random_name(mine, sizeof(mine));
+    cr_assert_neq(mine[0], mine[1]);
+    cr_assert_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        rt_random_name(&theirs, sizeof(theirs));
+        _exit(write(ends[1], &theirs, sizeof(theirs)) == sizeof(theirs) ? 0 : 1);
+    }
+    cr_assert_eq(read(ends[0], &theirs, sizeof(theirs)), (ssize_t)sizeof(theirs));
+    waitpid(child, NULL, 0);
+    rt_random_name(mine, sizeof(mine[0]));
+    cr_assert_neq(mine[0], theirs, "a fork must not draw from its parent's stock");
 }

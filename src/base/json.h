@@ -101,6 +101,23 @@ bool rt_json_next(rt_json_iter *it, rt_str *key, rt_json *value); /* key may be 
  */
 bool rt_json_equal(rt_json a, rt_json b);
 
+/* Values that are equal have one hash; who does not know the key cannot make others collide. */
+typedef struct rt_hash_key rt_hash_key;
+uint64_t rt_json_hash(rt_json v, const rt_hash_key *key);
+
+/* The same value in memory of its own: the document it came from may go away. */
+rt_json rt_json_copy(rt_json v, rt_arena *arena);
+
+/*
+ * Numbers as what they are written as, exactly, whatever their size. Both must be numbers. An
+ * exponent of more than 17 digits is as good as infinite.
+ */
+int rt_json_compare(rt_json a, rt_json b);         /* <0, 0, >0 */
+bool rt_json_is_integer(rt_json v);                /* 1.0 and 1e3 are; false for other kinds */
+bool rt_json_is_multiple(rt_json v, rt_json step); /* step is above 0; of at most 64 digits */
+#define RT_JSON_STEP_DIGITS 64
+bool rt_json_is_step(rt_json v); /* a number that can be one */
+
 /* -- Writing ----------------------------------------------------------------------------------- */
 
 void rt_json_print(rt_json v, rt_buf *out);        /* compact, duplicates and all; absent: null */

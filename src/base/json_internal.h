@@ -1,47 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_internal.h - what the json_*.c files share: the node, and the scan for plain text.
- *
- * A document is one array of 16-byte nodes in the order of the text, and one copy of the text,
- * in which strings were decoded in place (decoding never makes them longer):
- *
- *     {"a": [1, 2], "b": "x"}
- *
- *     object 2 members, span 7 | "a" | array 2 elements, span 3 | 1 | 2 | "b" | "x"
- *
- * The children of a container follow it; in an object each key comes before its value. `span`
- * counts the nodes of a container and all it contains, so node + span is what comes next.
+ * json_internal.h - what the json_*.c files share: the scan for plain text, members, numbers.
  */
 #ifndef RT_BASE_JSON_INTERNAL_H
 #define RT_BASE_JSON_INTERNAL_H
 
-#include "base/json.h"
+#include "base/json_node.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-typedef struct rt_json_node {
-    uint8_t kind;  /* rt_json_kind */
-    bool is_true;  /* of a boolean */
-    bool is_plain; /* of a string: it is valid UTF-8, and needs no escapes when printed */
-    uint32_t size; /* bytes of a string or number; elements of an array; members of an object */
-    union {
-        const char *text; /* of a string or number */
-        uint64_t span;    /* of a container; while it is being parsed, the index of its parent */
-    };
-} json_node;
-
-_Static_assert(sizeof(json_node) == 16, "four nodes to a cache line");
+typedef rt_json_node json_node;
 
 static inline const json_node *json_after(const json_node *node)
 {
-    return node + (node->kind >= RT_JSON_ARRAY ? node->span : 1);
+    return rt_json_node_after(node);
 }
 
 static inline rt_str json_text(const json_node *node)
 {
-    return (rt_str){ node->text, node->size };
+    return rt_json_node_text(node);
 }
 
 /* In a JSON string these stand for themselves: ASCII but control characters, '"' and '\'. */
@@ -101,6 +80,7 @@ void json_members_done(json_members *members);
 double json_number_double(const json_node *number); /* may be infinite */
 bool json_number_i64(const json_node *number, int64_t *out);
 bool json_number_equal(const json_node *a, const json_node *b);
+uint64_t json_number_hash(const json_node *number, const rt_hash_key *key);
 bool json_number_is_integer(rt_str number);                          /* no fraction, no exponent */
 rt_str json_double_print(double number, char out[JSON_DOUBLE_SIZE]); /* as Python's repr() */
 

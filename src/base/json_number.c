@@ -9,6 +9,7 @@
  * No locale: strtod_l() is told to use "C", and of printf's output only the digits are taken.
  */
 #include "base/json_internal.h"
+#include "base/hash.h"
 
 #include <locale.h>
 #include <math.h>
@@ -42,6 +43,8 @@ static void add_exponent(rt_str text, decimal *out)
     rt_str digits = rt_str_slice(text, from, text.len);
     out->is_extreme = digits.len > EXPONENT_DIGITS_MAX || !rt_str_to_u64(digits, &size);
     out->exponent += is_negative ? -(int64_t)size : (int64_t)size;
+    if (out->is_extreme)
+        out->exponent = is_negative ? -1 : 1; /* at least its direction */
 }
 
 static decimal read_decimal(rt_str text)
@@ -102,6 +105,134 @@ bool json_number_equal(const json_node *a, const json_node *b)
         if (next_digit(&left.first) != next_digit(&right.first))
             return false;
     return true;
+}
+
+static int compare_digits(decimal left, decimal right)
+{
+    size_t common = RT_MIN(left.count, right.count);
+    for (size_t i = 0; i < common; i++) {
+        int order = next_digit(&left.first) - next_digit(&right.first);
+        if (order)
+            return order;
+    }
+    return (left.count > right.count) - (left.count < right.count);
+}
+
+/* Both above zero once their signs are taken off. */
+static int compare_sizes(decimal left, decimal right)
+{
+    /* An extreme exponent counts for its sign alone. */
+    int64_t a = left.is_extreme ? (left.exponent < 0 ? INT64_MIN : INT64_MAX) : left.exponent;
+    int64_t b = right.is_extreme ? (right.exponent < 0 ? INT64_MIN : INT64_MAX) : right.exponent;
+    if (a != b)
+        return a < b ? -1 : 1;
+    return left.is_extreme ? 0 : compare_digits(left, right);
+}
+
+static int sign_of(decimal d)
+{
+    if (d.count == 0)
+        return 0;
+    return d.is_negative ? -1 : 1;
+}
+
+int rt_json_compare(rt_json a, rt_json b)
+{
+    decimal left = read_decimal(json_text(a.node)), right = read_decimal(json_text(b.node));
+    int sign = sign_of(left);
+    if (sign != sign_of(right))
+        return sign - sign_of(right);
+    return sign ? sign * compare_sizes(left, right) : 0;
+}
+
+bool rt_json_is_integer(rt_json v)
+{
+    if (rt_json_type(v) != RT_JSON_NUMBER)
+        return false;
+    if (json_number_is_integer(json_text(v.node)))
+        return true;
+    decimal d = read_decimal(json_text(v.node));
+    return d.count == 0 || (d.is_extreme ? d.exponent > 0 : d.exponent >= (int64_t)d.count);
+}
+
+bool rt_json_is_step(rt_json v)
+{
+    if (rt_json_type(v) != RT_JSON_NUMBER)
+        return false;
+    decimal d = read_decimal(json_text(v.node));
+    return sign_of(d) > 0 && d.count <= RT_JSON_STEP_DIGITS && !d.is_extreme;
+}
+
+/* A remainder of the division by a step, as digits with the highest first. */
+typedef struct remainder {
+    unsigned char step[RT_JSON_STEP_DIGITS + 1], digits[RT_JSON_STEP_DIGITS + 1];
+    size_t count; /* of both */
+} remainder_state;
+
+static void subtract_while_possible(remainder_state *r)
+{
+    while (memcmp(r->digits, r->step, r->count) >= 0) {
+        int borrow = 0;
+        for (size_t i = r->count; i-- > 0;) {
+            int digit = r->digits[i] - r->step[i] - borrow;
+            borrow = digit < 0;
+            r->digits[i] = (unsigned char)(digit + (borrow ? 10 : 0));
+        }
+    }
+}
+
+static void take_digit(remainder_state *r, unsigned digit)
+{
+    memmove(r->digits, r->digits + 1, r->count - 1);
+    r->digits[r->count - 1] = (unsigned char)digit;
+    subtract_while_possible(r);
+}
+
+/*
+ * v and step are a * 10^p and b * 10^q with neither a nor b ending in 0. With p < q the quotient
+ * would need a factor ten that a does not have. Otherwise b must divide a * 10^(p-q), and past
+ * as many zeros as b has factors of two or five, further ones change nothing.
+ */
+bool rt_json_is_multiple(rt_json v, rt_json step)
+{
+    enum { ENOUGH_ZEROS = RT_JSON_STEP_DIGITS * 4 };
+    decimal a = read_decimal(json_text(v.node)), b = read_decimal(json_text(step.node));
+    if (a.count == 0)
+        return true;
+    if (a.is_extreme && a.exponent < 0)
+        return false;
+    int64_t zeros = a.is_extreme
+                        ? ENOUGH_ZEROS
+                        : (a.exponent - (int64_t)a.count) - (b.exponent - (int64_t)b.count);
+    if (zeros < 0)
+        return false;
+    remainder_state r = { .count = b.count + 1 };
+    for (size_t i = 1; i < r.count; i++)
+        r.step[i] = (unsigned char)(next_digit(&b.first) - '0');
+    for (size_t i = 0; i < a.count; i++)
+        take_digit(&r, (unsigned)(next_digit(&a.first) - '0'));
+    for (int64_t i = 0; i < RT_MIN(zeros, (int64_t)ENOUGH_ZEROS); i++)
+        take_digit(&r, 0);
+    for (size_t i = 0; i < r.count; i++)
+        if (r.digits[i])
+            return false;
+    return true;
+}
+
+/* The digits and the exponent say it all; numbers that are equal have the same. */
+uint64_t json_number_hash(const json_node *number, const rt_hash_key *key)
+{
+    decimal d = read_decimal(json_text(number));
+    char form[128];
+    if (d.count == 0 || d.is_extreme)
+        return rt_hash(key, d.count ? json_text(number) : RT_STR("0"));
+    size_t len = 0;
+    form[len++] = d.is_negative ? '-' : '+';
+    memcpy(form + len, &d.exponent, sizeof(d.exponent));
+    len += sizeof(d.exponent);
+    for (size_t i = 0; i < d.count && len < sizeof(form); i++)
+        form[len++] = next_digit(&d.first);
+    return rt_hash(key, (rt_str){ form, len });
 }
 
 bool json_number_i64(const json_node *number, int64_t *out)

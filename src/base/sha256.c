@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
+#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/id.h"
@@ -18,9 +19,25 @@ static void must(int ok)
         rt_out_of_memory(sizeof(uint8_t[RT_SHA256_SIZE]));
 }
 
+/* Found once: looking the algorithm up takes longer than hashing a short text. */
+static const EVP_MD *algorithm;
+
+static void find_algorithm(void)
+{
+    algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
+    must(algorithm != NULL);
+}
+
+static const EVP_MD *sha256(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_algorithm);
+    return algorithm;
+}
+
 void rt_sha256(rt_str data, uint8_t out[RT_SHA256_SIZE])
 {
-    must(EVP_Digest(data.len ? data.ptr : "", data.len, out, NULL, EVP_sha256(), NULL));
+    must(EVP_Digest(data.len ? data.ptr : "", data.len, out, NULL, sha256(), NULL));
 }
 
 void rt_sha256_hex(rt_str data, char out[RT_SHA256_HEX])
@@ -34,7 +51,7 @@ void rt_sha256_init(rt_sha256_stream *stream)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     must(context != NULL);
-    must(EVP_DigestInit_ex(context, EVP_sha256(), NULL));
+    must(EVP_DigestInit_ex(context, sha256(), NULL));
     stream->context = context;
 }
 

@@ -128,6 +128,7 @@ static bool open_engine(service *s, rt_error *err)
         .is_off = !set->execution.is_enabled,
         .rollout_percent = (unsigned)set->execution.rollout_percent,
         .has_rollout = set->execution.rollout_percent < 100,
+        .is_privacy_off = !set->privacy.is_enabled,
         .keeps_data = set->retention.is_data_kept,
         .limits = { .max_running = (unsigned)set->execution.max_running,
                     .max_memory_bytes = set->execution.max_memory_bytes,

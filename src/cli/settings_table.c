@@ -145,7 +145,7 @@ static const cli_setting table[] = {
       .about = "native runs code here; placeholder answers not_implemented; auto is native" },
     { "execution.pool", COUNT(execution.pool, 0, RT_CELLS_MAX / 2), .fallback = "4",
       .about = "warm cells of each kind that wait for a run" },
-    { "execution.max_cells", COUNT(execution.max_cells, 1, RT_CELLS_MAX), .fallback = "64",
+    { "execution.max_cells", COUNT(execution.max_cells, 1, RT_CELLS_MAX), .fallback = "80",
       .about = "cells at once: runs, sessions and warm ones" },
     { "execution.future_adapter", CHOICE(execution.future_adapter, "none bedrock lambda container"),
       .fallback = "none", .is_reserved = true, .about = "the adapter to change to one day" },
@@ -167,7 +167,7 @@ static const cli_setting table[] = {
     { "sessions.max_ttl", DURATION(sessions.max_ttl_ms, 1 * SECOND, 30 * DAY), .fallback = "24h",
       .about = "the longest it may ask for" },
 
-    { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true", .is_reserved = true,
+    { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true",
       .off_flag = "--no-pii-protection",
       .names = { NAME("ENABLE_PII_PROTECTION"), NAME_AS("PML_NO_PII_PROTECTION", CLI_INVERTED),
                  NAME_AS("CAI_NO_PII_PROTECTION", CLI_INVERTED),

@@ -12,12 +12,13 @@
  */
 #include "engine/engine_internal.h"
 
-#include <errno.h>
+#include <time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define GROUP_NAME_MAX 128
+#define LOOK_MS        50
 
 typedef struct admission_group {
     struct admission_group *next;
@@ -141,28 +142,29 @@ static void admit_waiters(admission *a)
     }
 }
 
+static struct timespec moment(uint64_t ns)
+{
+    return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000),
+                              .tv_nsec = (long)(ns % 1000000000) };
+}
+
+/* A canceller has no condition of ours to signal, so it is looked at now and then. */
 static bool wait_turn(admission *a, waiter *w, rt_canceller *canceller, rt_error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(a->limits.wait_ms / 1000);
-    until.tv_nsec += (long)(a->limits.wait_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    int slept = 0;
+    uint64_t until = rt_now_ns() + a->limits.wait_ms * 1000000;
     while (!w->is_admitted) {
         if (a->is_stopped)
             return rt_fail(err, RT_UNAVAILABLE,
                            "the server is stopping; try another node or later");
         if (canceller && rt_canceller_is_cancelled(canceller))
             return rt_fail(err, RT_CANCELLED, "cancelled while it waited for a slot");
-        if (slept == ETIMEDOUT)
+        uint64_t now = rt_now_ns();
+        if (now >= until)
             return rt_fail(err, RT_UNAVAILABLE,
                            "ACQUIRE_TIMEOUT: no slot came free within %llu ms; try again later",
                            (unsigned long long)a->limits.wait_ms);
-        slept = pthread_cond_timedwait(&w->changed, &a->lock, &until);
+        struct timespec wake = moment(RT_MIN(until, now + LOOK_MS * 1000000ull));
+        pthread_cond_timedwait(&w->changed, &a->lock, &wake);
     }
     return true;
 }

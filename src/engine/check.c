@@ -90,11 +90,24 @@ static bool check_tool(passage *p, rt_error *err)
     return true;
 }
 
+/* What else an answer depends on, as text for the hash. */
+static rt_str describe_wishes(const passage *p)
+{
+    const rt_request *r = p->request;
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    if (r->privacy.mode == RT_PRIVACY_OFF && rt_json_is_absent(r->input_schema) &&
+        rt_json_is_absent(r->output_schema))
+        return (rt_str){ 0 };
+    rt_buf_addf(&text, "%d %d %d ", (int)r->privacy.mode, r->privacy.is_stable,
+                r->privacy.is_detokenized);
+    rt_json_print(r->input_schema, &text);
+    rt_json_print(r->output_schema, &text);
+    return rt_arena_str(p->arena, rt_buf_str(&text));
+}
+
 bool engine_check(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
-    rt_buf policy RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_json_writer w;
     if (r->session_id.len > 0 &&
         !rt_session_take(p->engine, &r->caller, r->session_id, &p->session, err))
         return false;
@@ -102,17 +115,12 @@ bool engine_check(passage *p, rt_error *err)
         !hash_input(p, err))
         return false;
     rt_sha256_hex(r->code, p->code_hash);
-    rt_json_begin(&w, &policy);
-    rt_policy_write(&p->policy, &w);
-    rt_buf env RT_CLEANUP(rt_buf_done) = { 0 };
-    for (size_t i = 0; i < p->policy.env_count; i++)
-        rt_buf_addf(&env, "%.*s=%.*s\n", RT_FMT(p->policy.env[i].name),
-                    RT_FMT(p->policy.env[i].value));
+    rt_str wishes = describe_wishes(p);
     rt_str parts[] = { rt_str_of(p->language->name),
                        rt_str_of(p->code_hash),
                        rt_str_of(p->input_hash),
-                       rt_buf_str(&policy),
-                       rt_buf_str(&env),
+                       rt_policy_fingerprint(&p->policy, p->arena),
+                       wishes,
                        r->stdin_data,
                        r->name,
                        r->session_id,

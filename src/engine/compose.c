@@ -6,6 +6,22 @@
 
 #define ANSWER_MAX (256u << 20)
 
+static void write_pii(const passage *p, rt_json_writer *w)
+{
+    rt_privacy_report both = p->pii_in;
+    if (p->privacy.mode == RT_PRIVACY_OFF)
+        return;
+    for (size_t i = 0; i < RT_PII_MAX; i++)
+        both.counts[i] += p->pii_out.counts[i];
+    both.total += p->pii_out.total;
+    rt_jw_kobject(w, "pii");
+    rt_jw_ku64(w, "input", p->pii_in.total);
+    rt_jw_ku64(w, "output", p->pii_out.total);
+    rt_jw_key(w, RT_STR("types"));
+    rt_privacy_report_write(&both, RT_PII_CAMEL, NULL, w);
+    rt_jw_end(w);
+}
+
 bool engine_compose(passage *p, rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -18,6 +34,7 @@ bool engine_compose(passage *p, rt_error *err)
         rt_jw_kraw(&w, "handles", p->handles);
     if (p->request->session_id.len > 0)
         rt_jw_kstr(&w, "session_id", p->request->session_id);
+    write_pii(p, &w);
     rt_jw_kobject(&w, "cost");
     rt_jw_ku64(&w, "tokens", p->tokens);
     rt_jw_kdouble(&w, "usd", p->cost_usd);

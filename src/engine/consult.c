@@ -74,8 +74,8 @@ bool engine_keep(passage *p, rt_error *err)
     (void)err;
     const rt_outcome *o = &p->outcome;
     rt_str json = p->answer->json;
-    bool is_worth = p->cache_key[0] && o->status == RT_STATUS_SUCCESS && o->artifact_count == 0 &&
-                    p->handles.len == 0 && o->denials_seen == 0;
+    bool is_worth = p->cache_key[0] && !engine_is_private(p) && o->status == RT_STATUS_SUCCESS &&
+                    o->artifact_count == 0 && p->handles.len == 0 && o->denials_seen == 0;
     if (is_worth && rt_str_ends(json, fresh_end))
         rt_cache_put(p->engine->config.cache, rt_str_of(p->cache_key),
                      rt_str_slice(json, 0, json.len - fresh_end.len), NULL, 0, o->wall_us);

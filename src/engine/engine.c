@@ -20,13 +20,22 @@ typedef struct stage {
 static const stage way_in[] = {
     { "permit", engine_permit },
     { "check", engine_check },
+    { "validate input", engine_validate_input },
     { "reserve", engine_reserve },
 };
 
 static const stage way_through[] = {
-    { "consult", engine_consult }, { "admit", engine_admit }, { "run", engine_run },
-    { "shelve", engine_shelve },   { "price", engine_price }, { "compose", engine_compose },
-    { "record", engine_record },   { "keep", engine_keep },
+    { "protect input", engine_protect_input },
+    { "consult", engine_consult },
+    { "admit", engine_admit },
+    { "run", engine_run },
+    { "protect output", engine_protect_output },
+    { "validate output", engine_validate_output },
+    { "shelve", engine_shelve },
+    { "price", engine_price },
+    { "compose", engine_compose },
+    { "record", engine_record },
+    { "keep", engine_keep },
 };
 
 static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
@@ -53,8 +62,13 @@ static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
 
 void engine_enlist(passage *p)
 {
+    const rt_request *r = p->request;
     if (p->row)
         return;
+    if (r->on_work)
+        r->on_work(r->work_ctx);
+    if (!p->id.ptr)
+        p->id = rt_id_new("exec", p->arena);
     if (!p->canceller) {
         rt_canceller_init(&p->own_canceller);
         p->canceller = &p->own_canceller;
@@ -100,7 +114,10 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .is_watched = job != NULL,
                     .created_ms = rt_wall_ms(),
                     .began_ns = rt_now_ns(),
-                    .canceller = request->canceller };
+                    .canceller = request->canceller,
+                    .privacy = request->privacy };
+    if (engine->config.is_privacy_off)
+        p->privacy = (rt_privacy_wish){ 0 };
     rt_span_start(engine->config.telemetry, &p->span, "execute code", RT_SPAN_INTERNAL,
                   request->trace.is_set ? &request->trace : NULL);
     return walk(p, way_in, RT_COUNT(way_in), err);
@@ -130,6 +147,7 @@ void engine_passage_end(passage *p)
     engine_admission_leave(&p->place);
     rt_session_let_go(&p->session);
     engine_registry_remove(e->registry, p->row);
+    rt_privacy_vault_closep(&p->vault);
     rt_span_end(e->config.telemetry, &p->span);
     if (p->canceller == &p->own_canceller)
         rt_canceller_done(&p->own_canceller);
@@ -204,10 +222,12 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
                                                   .max_memory_bytes = l->max_memory_bytes,
                                                   .wait_ms = l->queue_wait_ms });
     e->registry = engine_registry_new();
+    e->approvals = engine_approvals_new();
     pthread_mutex_init(&e->lock, NULL);
     if (!choose_policies(e, err) ||
         !rt_execution_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
-        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
+        !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
+        !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
     e->sessions = engine_sessions_new(e);
     *out = RT_TAKE(e);
@@ -229,6 +249,7 @@ void rt_engine_close(rt_engine *e)
     if (!e)
         return;
     engine_sessions_free(e->sessions);
+    engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
     pthread_mutex_destroy(&e->lock);

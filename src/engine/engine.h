@@ -21,7 +21,9 @@
 #define RT_ENGINE_ENGINE_H
 
 #include "base/base.h"
+#include "privacy/privacy.h"
 #include "runtimes/runtimes.h"
+#include "schema/schema.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
 
@@ -61,7 +63,8 @@ typedef struct rt_engine_config {
     bool is_off;                  /* the feature flag: every execution is refused with 503 */
     unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool keeps_data; /* raw code, input and output go into the record */
+    bool is_privacy_off; /* the operator's switch: no masking, whatever is asked */
+    bool keeps_data;     /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -91,6 +94,13 @@ typedef enum rt_cache_use {
     RT_CACHE_REFRESH, /* run, and keep */
 } rt_cache_use;
 
+/* What happens to personal data on its way in and out. */
+typedef struct rt_privacy_wish {
+    rt_privacy_mode mode;
+    bool is_stable;      /* equal values share a token */
+    bool is_detokenized; /* the answer's values get their data back */
+} rt_privacy_wish;
+
 typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /* false: cancel */
 
 typedef struct rt_request {
@@ -101,6 +111,8 @@ typedef struct rt_request {
     bool has_input, is_input_text;
     rt_json input_json; /* the same, when it was parsed already */
     rt_str stdin_data;
+    rt_json input_schema, output_schema; /* absent: anything goes */
+    rt_privacy_wish privacy;
     rt_json policy;      /* as rt_policy_read() takes it; absent: the default */
     rt_str preset;       /* what the surface starts from; empty: the engine's default */
     rt_str session_id;   /* run in this session */
@@ -110,7 +122,10 @@ typedef struct rt_request {
     rt_trace trace;              /* the caller's span */
     rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */
     void *event_ctx;
-    rt_canceller *canceller; /* may be NULL */
+    rt_canceller *canceller; /* may be NULL; first looked at after on_work */
+    /* Called once, when there is no answer yet and it will have to wait or run; may be NULL. */
+    void (*on_work)(void *ctx);
+    void *work_ctx;
 } rt_request;
 
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
@@ -165,6 +180,32 @@ typedef struct rt_engine_stats { /* the names of S2-27 */
 
 rt_engine_stats rt_engine_stats_get(rt_engine *engine);
 void rt_engine_stats_write(const rt_engine_stats *stats, rt_json_writer *w);
+
+/* -- Approvals: what needs a person's word -------------------------------------------------------
+ */
+
+typedef struct rt_question {
+    const rt_caller *caller; /* who would do it */
+    rt_str execution_id, session_id;
+    rt_str operation; /* "github:delete_repository" */
+    rt_str reason;    /* why it is asked */
+    rt_str arguments; /* JSON; kept sealed, shown to who decides */
+    rt_str priority;  /* low normal high urgent; empty: normal */
+    uint64_t ttl_ms;  /* 0: an hour */
+} rt_question;
+
+/*
+ * Waits for a person's word, on whichever node it is given. True: approved. RT_DENIED with the
+ * comment when it was rejected, RT_TIMEOUT when nobody said anything in time, RT_CANCELLED. What is
+ * asked is on record before anybody can answer, and the answer before this returns.
+ */
+bool rt_engine_ask(rt_engine *engine, const rt_question *question, rt_canceller *canceller,
+                   rt_error *err);
+/* The word; an admin gives it. RT_CONFLICT when it was given already. */
+bool rt_engine_decide(rt_engine *engine, const rt_caller *caller, rt_str id, bool is_approved,
+                      rt_str comment, rt_arena *arena, rt_approval_row *out, rt_error *err);
+/* The arguments in clear; empty when another node's vault has the key. */
+rt_str rt_engine_arguments(rt_engine *engine, const rt_approval_row *row, rt_arena *arena);
 
 /* -- Sessions ---------------------------------------------------------------------------------- */
 

@@ -79,6 +79,12 @@ typedef struct passage {
     uint64_t queue_wait_us;
     rt_session_hold session;
 
+    rt_privacy_wish privacy; /* as asked, unless the operator switched it off */
+    rt_str input;            /* as the code sees it */
+    rt_privacy_vault *vault; /* what the tokens of this run stand for */
+    rt_privacy_report pii_in, pii_out;
+    bool has_validation, has_invalid; /* a value did not fit its schema */
+
     bool has_outcome;
     rt_outcome outcome;
     uint64_t full_output_bytes; /* value, stdout and stderr before they were cut */
@@ -89,18 +95,22 @@ typedef struct passage {
 } passage;
 
 /* The stages, in their order; each false with an error that ends the passage. */
-bool engine_permit(passage *p, rt_error *err);  /* permit.c: role, feature flag, budget */
-bool engine_check(passage *p, rt_error *err);   /* check.c: language, sizes, policy */
-bool engine_reserve(passage *p, rt_error *err); /* reserve.c: id, idempotency key */
-bool engine_consult(passage *p, rt_error *err); /* consult.c: the cache */
-bool engine_admit(passage *p, rt_error *err);   /* engine.c: a slot */
-bool engine_run(passage *p, rt_error *err);     /* run.c */
-bool engine_shelve(passage *p, rt_error *err);  /* shelve.c: artifacts and handles */
-bool engine_price(passage *p, rt_error *err);   /* price.c */
-bool engine_compose(passage *p, rt_error *err); /* compose.c: the answer's JSON */
-bool engine_record(passage *p, rt_error *err);  /* record.c */
-bool engine_keep(passage *p, rt_error *err);    /* consult.c: into the cache */
-void engine_publish(passage *p);                /* publish.c: metrics, span, event */
+bool engine_permit(passage *p, rt_error *err);          /* permit.c: role, feature flag, budget */
+bool engine_check(passage *p, rt_error *err);           /* check.c: language, sizes, policy */
+bool engine_validate_input(passage *p, rt_error *err);  /* validate.c */
+bool engine_protect_input(passage *p, rt_error *err);   /* protect.c: personal data in */
+bool engine_reserve(passage *p, rt_error *err);         /* reserve.c: id, idempotency key */
+bool engine_consult(passage *p, rt_error *err);         /* consult.c: the cache */
+bool engine_admit(passage *p, rt_error *err);           /* engine.c: a slot */
+bool engine_run(passage *p, rt_error *err);             /* run.c */
+bool engine_protect_output(passage *p, rt_error *err);  /* protect.c: and out */
+bool engine_validate_output(passage *p, rt_error *err); /* validate.c */
+bool engine_shelve(passage *p, rt_error *err);          /* shelve.c: artifacts and handles */
+bool engine_price(passage *p, rt_error *err);           /* price.c */
+bool engine_compose(passage *p, rt_error *err);         /* compose.c: the answer's JSON */
+bool engine_record(passage *p, rt_error *err);          /* record.c */
+bool engine_keep(passage *p, rt_error *err);            /* consult.c: into the cache */
+void engine_publish(passage *p);                        /* publish.c: metrics, span, event */
 
 /* How every answer's text ends (compose.c), so that a kept one can be given the other end. */
 #define ENGINE_FRESH_END  ",\"cached\":false}"
@@ -123,8 +133,12 @@ rt_str engine_user(const rt_request *r);
 uint64_t engine_tokens(const rt_engine_rates *rates, uint64_t characters);
 double engine_round6(double usd);
 
+/* Whether the answer holds personal data that must not be kept (protect.c). */
+bool engine_is_private(const passage *p);
+
 /* An event for whoever watches; false: the watcher has gone. */
 bool engine_tell(passage *p, const char *event, rt_str json);
+bool engine_tell_output(passage *p, int stream, rt_str text); /* run.c */
 
 /* -- Walking (engine.c) ------------------------------------------------------------------------ */
 
@@ -159,6 +173,13 @@ unsigned engine_sessions_count(sessions *s);
 const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *language);
 void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a death */
 
+/* -- Approvals (approvals.c) ------------------------------------------------------------------- */
+
+typedef struct approvals approvals;
+approvals *engine_approvals_new(void);
+void engine_approvals_free(approvals *a);
+void engine_approvals_wake(approvals *a); /* something was decided, or somebody cancelled */
+
 struct rt_engine {
     rt_engine_config config;
     rt_policy ceiling, base_policy;
@@ -167,6 +188,7 @@ struct rt_engine {
     admission *admission;
     registry *registry;
     sessions *sessions;
+    approvals *approvals;
     rt_arena arena; /* what lives as long as the engine */
     atomic_bool is_stopping;
 };

@@ -295,6 +295,8 @@ static void copy_request(const rt_request *from, rt_job *job)
         if (texts[i]->ptr)
             *texts[i] = rt_arena_str(&job->arena, *texts[i]);
     to->policy = copy_json(from->policy, &job->arena);
+    to->input_schema = copy_json(from->input_schema, &job->arena);
+    to->output_schema = copy_json(from->output_schema, &job->arena);
     to->input_json = (rt_json){ 0 };
     to->on_event = log_event;
     to->event_ctx = job;

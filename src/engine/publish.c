@@ -15,6 +15,10 @@ static void publish_metrics(const passage *p)
     rt_metric_observe(t, RT_METRIC_QUEUE_WAIT, NULL, (double)p->queue_wait_us / 1e6);
     if (o->denials_seen > 0)
         rt_metric_add(t, RT_METRIC_DENIALS, labels, (double)o->denials_seen);
+    for (unsigned i = 0; i < RT_PII_BUILTIN; i++)
+        if (p->pii_in.counts[i] + p->pii_out.counts[i] > 0)
+            rt_metric_add(t, RT_METRIC_PII, (const char *[]){ rt_pii_name(i, RT_PII_STORED) },
+                          (double)(p->pii_in.counts[i] + p->pii_out.counts[i]));
     rt_metric_add(t, RT_METRIC_COST, NULL, p->cost_usd);
     rt_metric_add(t, RT_METRIC_TOKENS_SAVED, NULL, (double)p->tokens_saved);
 }
@@ -29,7 +33,7 @@ static void describe_span(passage *p)
     rt_span_bool(s, "code.sandbox", true);
     rt_span_double(s, "code.memory_mb", (double)o->memory_peak_bytes / (1 << 20));
     rt_span_i64(s, "code.tokens_used", (int64_t)p->tokens);
-    rt_span_bool(s, "code.validation_passed", true);
+    rt_span_bool(s, "code.validation_passed", !p->has_invalid);
     rt_span_bool(s, "code.success", o->status == RT_STATUS_SUCCESS);
     rt_span_double(s, "code.duration_ms", (double)o->wall_us / 1000.0);
     rt_span_i64(s, "code.exit_code", o->exit_code);

@@ -64,6 +64,18 @@ static void seal_answer(const passage *p, rt_execution_row *row)
                                 p->answer->json, p->arena);
 }
 
+static rt_str list_types(const passage *p)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_privacy_report both = p->pii_in;
+    for (size_t i = 0; i < RT_PII_MAX; i++)
+        both.counts[i] += p->pii_out.counts[i];
+    rt_json_begin(&w, &text);
+    rt_privacy_report_write(&both, RT_PII_STORED, NULL, &w);
+    return rt_arena_str(p->arena, rt_buf_str(&text));
+}
+
 bool engine_record(passage *p, rt_error *err)
 {
     const rt_outcome *o = &p->outcome;
@@ -85,6 +97,12 @@ bool engine_record(passage *p, rt_error *err)
     row.is_timed_out = o->status == RT_STATUS_TIMEOUT;
     row.attestation = o->attestation;
     row.denials = o->denials_seen;
+    row.has_validation = p->has_validation;
+    row.is_validation_passed = p->has_validation && !p->has_invalid;
+    row.is_pii_in = p->pii_in.total > 0;
+    row.is_pii_out = p->pii_out.total > 0;
+    row.is_pii_masked = row.is_pii_in || row.is_pii_out;
+    row.pii_types = list_types(p);
     row.tokens = p->tokens;
     row.tokens_saved = p->tokens_saved;
     row.cost_usd = p->cost_usd;

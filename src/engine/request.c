@@ -17,6 +17,8 @@ typedef enum member_kind {
     M_CHOICE, /* one of a few words; the field is an int */
     M_INPUT,
     M_POLICY,
+    M_PRIVACY,
+    M_SCHEMA,
     M_IGNORED, /* read by the surface itself */
 } member_kind;
 
@@ -39,12 +41,15 @@ static const struct member {
     { "tool_id", M_LABEL, offsetof(rt_request, tool_id), NULL },
     { "user_id", M_LABEL, offsetof(rt_request, user_id), NULL },
     { "cache", M_CHOICE, offsetof(rt_request, cache), "bypass use refresh" },
+    { "privacy", M_PRIVACY, 0, NULL },
+    { "input_schema", M_SCHEMA, offsetof(rt_request, input_schema), NULL },
+    { "output_schema", M_SCHEMA, offsetof(rt_request, output_schema), NULL },
     { "wait", M_IGNORED, 0, NULL },
 };
 
 static bool is_label(rt_str text)
 {
-    if (text.len > ID_MAX || !rt_utf8_valid(text))
+    if (!rt_utf8_valid(text) || rt_utf8_length(text) > ID_MAX)
         return false;
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
@@ -60,8 +65,8 @@ static bool read_text(const struct member *m, rt_json value, void *field, rt_err
     rt_str text = rt_json_str(value);
     if (m->kind == M_LABEL && !is_label(text))
         return rt_fail(err, RT_INVALID,
-                       "'%s' must be at most %d bytes of text without control characters", m->name,
-                       ID_MAX);
+                       "'%s' must be at most %d characters, none of them a control character",
+                       m->name, ID_MAX);
     *(rt_str *)field = text;
     return true;
 }
@@ -87,6 +92,31 @@ static void read_input(rt_json value, rt_arena *arena, rt_request *out)
     out->input = rt_arena_str(arena, rt_buf_str(&text));
 }
 
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true}. */
+static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
+{
+    rt_json mode = rt_json_type(value) == RT_JSON_OBJECT ? rt_json_get_c(value, "mode") : value;
+    if (rt_json_type(mode) != RT_JSON_STRING)
+        return rt_fail(err, RT_INVALID,
+                       "'privacy' must be off, redact, tokens or partial, or an "
+                       "object with such a mode");
+    out->privacy.is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
+    out->privacy.is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
+    return rt_privacy_mode_parse(rt_json_str(mode), &out->privacy.mode, err) ||
+           rt_wrap(err, "privacy");
+}
+
+static bool read_schema(const struct member *m, rt_json value, void *field, rt_error *err)
+{
+    rt_json_kind kind = rt_json_type(value);
+    if (kind != RT_JSON_OBJECT && kind != RT_JSON_BOOL && kind != RT_JSON_NULL)
+        return rt_fail(err, RT_INVALID, "'%s' must be a JSON Schema: an object, true or false",
+                       m->name);
+    if (kind != RT_JSON_NULL)
+        *(rt_json *)field = value;
+    return true;
+}
+
 static bool read_member(const struct member *m, rt_json value, rt_arena *arena, rt_request *out,
                         rt_error *err)
 {
@@ -104,6 +134,10 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena, 
         if (rt_json_type(value) != RT_JSON_NULL)
             out->policy = value;
         return true;
+    case M_PRIVACY:
+        return rt_json_type(value) == RT_JSON_NULL || read_privacy(value, out, err);
+    case M_SCHEMA:
+        return read_schema(m, value, field, err);
     default:
         return true;
     }

@@ -113,9 +113,9 @@ bool engine_reserve(passage *p, rt_error *err)
     const rt_request *r = p->request;
     rt_execution_row row, taken = { 0 };
     rt_error why = { 0 };
-    p->id = rt_id_new("exec", p->arena);
     if (!p->is_watched && r->idempotency_key.len == 0)
         return true;
+    p->id = rt_id_new("exec", p->arena);
     engine_fill_row(p, &row);
     if (rt_execution_reserve(p->engine->config.store, &row, p->arena, &taken, &why)) {
         p->is_reserved = true;

@@ -4,9 +4,8 @@
  */
 #include "engine/engine_internal.h"
 
-static bool take_output(void *ctx, int stream, rt_str text)
+bool engine_tell_output(passage *p, int stream, rt_str text)
 {
-    passage *p = ctx;
     rt_buf json RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
     rt_json_begin(&w, &json);
@@ -14,6 +13,11 @@ static bool take_output(void *ctx, int stream, rt_str text)
     rt_jw_kstr(&w, "text", text);
     rt_jw_end(&w);
     return engine_tell(p, stream == 1 ? "stdout" : "stderr", rt_buf_str(&json));
+}
+
+static bool take_output(void *ctx, int stream, rt_str text)
+{
+    return engine_tell_output(ctx, stream, text);
 }
 
 static bool tell_start(passage *p)
@@ -26,18 +30,24 @@ bool engine_run(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
     rt_runtime *runtime = p->engine->config.runtime;
+    bool is_heard = r->on_event && p->privacy.mode == RT_PRIVACY_OFF; /* else see protect.c */
     rt_run run = { .language = rt_str_of(p->language->name),
                    .code = r->code,
                    .name = r->name,
                    .policy = &p->policy,
-                   .input = r->input,
+                   .input = p->input,
                    .has_input = r->has_input,
                    .is_input_text = r->is_input_text,
                    .stdin_data = r->stdin_data,
                    .live = p->session.live,
                    .canceller = p->canceller,
-                   .on_output = r->on_event ? take_output : NULL,
+                   .on_output = is_heard ? take_output : NULL,
                    .output_ctx = p };
+    if (p->has_invalid) {
+        p->has_outcome = true;
+        p->outcome.id = p->id;
+        return true; /* the input does not fit: nothing is run for it */
+    }
     if (!tell_start(p))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     if (!runtime->execute(runtime, &run, p->arena, &p->outcome, err))

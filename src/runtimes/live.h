@@ -19,7 +19,9 @@
  * scratch are the session's, from when it was opened. A run that exceeds its time is interrupted,
  * and if that does not help, or the interpreter died, the session has ended: rt_live_is_alive()
  * says so, and its files can no longer be read. One run at a time: a second one waits its turn.
- * Any thread may call.
+ * Between runs everything in the cell stands still and uses no CPU time. A session, and so a
+ * branch, takes one of the runtime's cells; when no more can be had for sessions: RT_TOO_MANY.
+ * Any thread may call, but none after rt_live_close(); close sessions before their runtime.
  */
 #ifndef RETORT_RUNTIMES_LIVE_H
 #define RETORT_RUNTIMES_LIVE_H

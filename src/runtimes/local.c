@@ -590,8 +590,13 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
     const char *const data_argv[] = {
         py, "-I", "-B", GUESTS_PLACE "/python/zygote.py", "numpy,pandas,matplotlib", NULL
     };
-    const char *const node_argv[] = { NODE_PLACE, "--single-threaded", "--v8-pool-size=0",
-                                      "--disable-sigusr1", "--expose-internals", "--no-warnings",
+    const char *const node_argv[] = { "/usr/bin/env",
+                                      "LD_PRELOAD=" GUESTS_PLACE "/node/retort_fork.so", NODE_PLACE,
+                                      "--single-threaded", "--v8-pool-size=0", "--disable-sigusr1",
+                                      /* Its timer would be due in every child. */
+                                      "--no-memory-reducer", "--expose-internals", "--no-warnings",
+                                      /* An interrupted run leaves some of them out of step. */
+                                      "--no-force-async-hooks-checks",
                                       /* A young generation that most runs never fill: collecting
                                        * after a fork copies the heap. */
                                       "--min-semi-space-size=16", "--max-semi-space-size=32",

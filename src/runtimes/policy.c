@@ -350,3 +350,36 @@ void rt_policy_write(const rt_policy *p, rt_json_writer *w)
                rt_str_of(p->isolation == RT_ISOLATION_STRICT ? "strict" : "standard"));
     rt_jw_end(w);
 }
+
+/* ---- for hashing ---- */
+
+static void add_number(rt_buf *out, uint64_t n)
+{
+    rt_buf_add(out, (rt_str){ (const char *)&n, sizeof(n) });
+}
+
+static void add_text(rt_buf *out, rt_str text)
+{
+    add_number(out, text.len);
+    rt_buf_add(out, text);
+}
+
+rt_str rt_policy_fingerprint(const rt_policy *p, rt_arena *arena)
+{
+    rt_buf out RT_CLEANUP(rt_buf_done) = { 0 };
+    const uint64_t numbers[] = { p->wall_ms,        p->cpu_ms,       p->memory_bytes,
+                                 p->scratch_bytes,  p->output_bytes, p->code_bytes,
+                                 p->processes,      p->files,        p->has_import_list,
+                                 p->is_exec_denied, p->isolation,    p->read_path_count,
+                                 p->import_count,   p->env_count };
+    rt_buf_add(&out, (rt_str){ (const char *)numbers, sizeof(numbers) });
+    for (size_t i = 0; i < p->read_path_count; i++)
+        add_text(&out, p->read_paths[i]);
+    for (size_t i = 0; i < p->import_count; i++)
+        add_text(&out, p->imports[i]);
+    for (size_t i = 0; i < p->env_count; i++) {
+        add_text(&out, p->env[i].name);
+        add_text(&out, p->env[i].value);
+    }
+    return rt_arena_str(arena, rt_buf_str(&out));
+}

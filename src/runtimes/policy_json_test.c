@@ -54,10 +54,11 @@ Test(policy_json, what_was_shown_can_be_sent_back)
 Test(policy_json, nonsense_is_refused_with_its_key)
 {
     static const char *const bad[] = {
-        "{\"tiemout\":\"5s\"}",  "{\"timeout\":true}",    "{\"timeout_ms\":-5}",
-        "{\"memory\":\"x\"}",    "{\"env\":{\"A\":1}}",   "{\"imports\":[1]}",
-        "{\"network\":\"all\"}", "{\"timeout_ms\":1e99}", "{\"processes\":1.5}",
-        "{\"files\":\"all\"}",
+        "{\"tiemout\":\"5s\"}", "{\"timeout\":true}",    "{\"timeout_ms\":-5}",
+        "{\"memory\":\"x\"}",   "{\"env\":{\"A\":1}}",   "{\"read\":{}}",
+        "{\"read\":[\"etc\"]}", "{\"extends\":1}",       "{\"env\":[]}",
+        "{\"imports\":[1]}",    "{\"network\":\"all\"}", "{\"timeout_ms\":1e99}",
+        "{\"processes\":1.5}",  "{\"files\":\"all\"}",
     };
     for (size_t i = 0; i < RT_COUNT(bad); i++) {
         rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };

@@ -363,3 +363,16 @@ Test(policy, it_is_shown_as_json)
     cr_assert(rt_json_parse(rt_buf_str(&text), &arena, &doc, NULL));
     cr_expect(rt_json_is_absent(rt_json_get_c(doc, "imports")), "absent: any");
 }
+
+Test(policy, two_policies_share_a_fingerprint_only_if_they_are_the_same)
+{
+    rt_policy a = preset("default"), b = preset("default");
+    cr_expect(rt_str_eq(rt_policy_fingerprint(&a, &arena), rt_policy_fingerprint(&b, &arena)));
+    b.cpu_ms++;
+    cr_expect(!rt_str_eq(rt_policy_fingerprint(&a, &arena), rt_policy_fingerprint(&b, &arena)));
+    b = a;
+    set(&b, "env", "A=B");
+    cr_expect(!rt_str_eq(rt_policy_fingerprint(&a, &arena), rt_policy_fingerprint(&b, &arena)));
+    set(&a, "env", "A=");
+    cr_expect(!rt_str_eq(rt_policy_fingerprint(&a, &arena), rt_policy_fingerprint(&b, &arena)));
+}

@@ -74,6 +74,9 @@ bool rt_policy_within(const rt_policy *policy, const rt_policy *ceiling, rt_erro
 
 void rt_policy_write(const rt_policy *policy, rt_json_writer *w);
 
+/* Bytes that two policies share only if they are the same, for hashing. */
+rt_str rt_policy_fingerprint(const rt_policy *policy, rt_arena *arena);
+
 /* One row per field, for --help and for documents. */
 typedef struct rt_policy_key {
     const char *key, *about;
@@ -95,6 +98,35 @@ void rt_canceller_done(rt_canceller *c); /* when the run has ended and no thread
 void rt_canceller_cancel(rt_canceller *c);
 bool rt_canceller_is_cancelled(const rt_canceller *c);
 
+/*
+ * Where the calls of running code go: to tools, upstairs. take() begins a call and does not wait;
+ * when an answer is ready, fd is readable and next() gives it. Calls run side by side, and answers
+ * come in any order. While paused() is true the code waits for a person, and its time limit with
+ * it.
+ */
+typedef struct rt_desk_call {
+    uint64_t number;  /* the code's own, to tell answers apart */
+    rt_str tool;      /* "github:list_commits", or "tools:search", "tools:describe" */
+    rt_str arguments; /* a JSON object */
+} rt_desk_call;
+
+typedef struct rt_desk_answer {
+    uint64_t number;
+    bool is_error;
+    rt_str value;                  /* JSON */
+    rt_str error_type, error_text; /* "MCPToolError", "Tool error in 'github:x': …" */
+} rt_desk_answer;
+
+typedef struct rt_desk {
+    int fd;
+    void (*take)(struct rt_desk *self, const rt_desk_call *call);
+    bool (*next)(struct rt_desk *self, rt_arena *arena, rt_desk_answer *out); /* false: none now */
+    bool (*paused)(struct rt_desk *self);
+    /* What code may call, as JSON: {"github":{"list_commits":{"about":"…"}, …}, …}; names are of
+     * the tools themselves, each guest makes its language's of them. */
+    rt_str tools;
+} rt_desk;
+
 typedef struct rt_run {
     rt_str language;
     rt_str code;
@@ -107,6 +139,7 @@ typedef struct rt_run {
     rt_str stdin_data;
     struct rt_live *live;    /* run in this session (live.h) instead of a fresh cell; NULL: fresh */
     rt_canceller *canceller; /* so that another thread can end the run; may be NULL */
+    rt_desk *desk;           /* takes the calls of the code; NULL: it has no tools */
     rt_output_fn on_output;  /* called as output comes; may be NULL */
     void *output_ctx;
 } rt_run;
@@ -166,7 +199,8 @@ typedef struct rt_outcome {
 
 const char *rt_status_name(rt_status status);
 void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
-void rt_outcome_write_members(const rt_outcome *outcome, rt_json_writer *w); /* into an open object */
+void rt_outcome_write_members(const rt_outcome *outcome,
+                              rt_json_writer *w); /* into an open object */
 
 typedef struct rt_language {
     const char *name;

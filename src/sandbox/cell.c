@@ -39,6 +39,7 @@ struct rt_cell {
     bool is_over;     /* the guest, and not only a run of it, has ended */
     bool is_cpu_told; /* in a live cell, that a run used too much CPU time is an event */
     bool is_live;
+    bool is_falling_asleep;     /* it was told to rest and has not said that it does */
     uint64_t cpu_us;            /* used by earlier runs */
     uint64_t drained_ns;        /* once it has ended: when we stop listening */
     list_end watched;           /* what the first process saw */
@@ -71,7 +72,7 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     cell->link = fds[GRANT_LINK];
     cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     cell->heeded = -1;
-    cell->door = fcntl(cell->link, F_DUPFD_CLOEXEC, 3);
+    cell->door = -1;
     uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
     rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
     set_nonblocking(cell->control);
@@ -79,6 +80,12 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     set_nonblocking(cell->out[0]);
     set_nonblocking(cell->out[1]);
     return cell;
+}
+
+bool sandbox_cell_open_door(rt_cell *cell, rt_error *err)
+{
+    cell->door = fcntl(cell->link, F_DUPFD_CLOEXEC, 3);
+    return cell->door >= 0 ? true : rt_fail_errno(err, "dup");
 }
 
 void sandbox_cell_heed(rt_cell *cell, int cancel_fd)
@@ -309,6 +316,8 @@ static bool hear_link(rt_cell *cell, rt_cell_event *event)
         cell->is_listed = true;
         cell->watched = end;
     }
+    if (head.kind == LINK_RESTED)
+        cell->is_falling_asleep = false;
     if (head.kind == LINK_MEMORY)
         cell->was_out_of_memory = true;
     if (head.kind == LINK_CPU)
@@ -541,9 +550,19 @@ bool rt_cell_is_over(rt_cell *cell)
     return cell->is_over;
 }
 
+/* A run that began before all were stopped could be stopped half, and never be continued whole. */
+static bool await_sleep(rt_cell *cell)
+{
+    rt_cell_event ignored;
+    struct pollfd polled = { .fd = cell->link, .events = POLLIN };
+    while (cell->is_falling_asleep && cell->link >= 0 && poll(&polled, 1, LINK_MS) > 0)
+        hear_link(cell, &ignored);
+    return !cell->is_falling_asleep;
+}
+
 bool rt_cell_begin(rt_cell *cell, uint64_t cpu_ms, int cancel_fd, rt_error *err)
 {
-    if (rt_cell_is_over(cell) || cell->link < 0)
+    if (!await_sleep(cell) || rt_cell_is_over(cell) || cell->link < 0)
         return rt_fail(err, RT_CONFLICT, "the session has ended");
     forget_files(cell);
     cell->is_live = true;
@@ -618,7 +637,7 @@ bool sandbox_cell_ready_branch(rt_cell *cell, rt_error *err)
 
 void sandbox_cell_rest(rt_cell *cell)
 {
-    say_link(cell, LINK_REST, "", 0);
+    cell->is_falling_asleep = say_link(cell, LINK_REST, "", 0);
 }
 
 /* ---- files of the scratch directory ---- */

@@ -9,6 +9,9 @@
 /* Takes the lease and the descriptors of a grant. */
 rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_bytes);
 
+/* A live cell's files can be asked for from now on. */
+bool sandbox_cell_open_door(rt_cell *cell, rt_error *err);
+
 /* From now on this descriptor's being readable cancels, too; -1: none. Borrowed. */
 void sandbox_cell_heed(rt_cell *cell, int cancel_fd);
 

@@ -36,7 +36,7 @@ static void free_if_over(warden *w, cell *c)
     close_fds(c->daemon_fds, GRANT_FDS);
     close_fds(c->guest_fds, JAIL_ORDER_FDS_MAX);
     c->shape = NULL;
-    c->state = warden_keeps_ghost(w, c) ? CELL_GHOST : CELL_FREE;
+    c->state = warden_keeps_ghost(c) ? CELL_GHOST : CELL_FREE;
 }
 
 void warden_lease_fail(int lease, const rt_error *err)
@@ -215,8 +215,8 @@ cell *warden_cell_make(warden *w, shape *s)
     c->is_bearing = true;
     c->is_mounted = c->is_finished = false;
     c->error = (rt_error){ 0 };
-    c->origin = NULL;
-    c->family = 0;
+    c->ancestor = NULL;
+    c->heirs = 0;
     warden_watch(w, &c->link, link[0], hear_link, c);
     birth_order order = { .serial = c->slot,
                           .house_id = SLOT_FIRST_ID + c->slot * SLOT_IDS,

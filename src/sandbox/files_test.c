@@ -115,3 +115,42 @@ Test(files, a_list_has_files_and_directories_and_nothing_else)
     cr_assert_geq(fd, 0, "%s", err.text);
     cr_expect_eq(size, 2 * sizeof(file_entry) + strlen("d") + strlen("d/f"));
 }
+
+Test(files, a_copy_has_files_links_fifos_and_modes_and_follows_nothing)
+{
+    rt_error err = { 0 };
+    char target[16] = "";
+    struct stat st;
+    cr_assert(put("from/d/f", RT_STR("text"), &err), "%s", err.text);
+    cr_assert_eq(fchmodat(root, "from/d/f", 0640, 0), 0);
+    cr_assert_eq(fchmodat(root, "from/d", 0750, 0), 0);
+    cr_assert_eq(symlinkat("/etc/passwd", root, "from/link"), 0);
+    cr_assert_eq(mkfifoat(root, "from/pipe", 0600), 0);
+    cr_assert_eq(mkdirat(root, "to", 0755), 0);
+    cr_assert_eq(mkdirat(root, "to/d", 0755), 0, "each cell has some directories already");
+    int from RT_CLEANUP(rt_closep) = openat(root, "from", O_RDONLY | O_DIRECTORY);
+    int to RT_CLEANUP(rt_closep) = openat(root, "to", O_RDONLY | O_DIRECTORY);
+    cr_assert(sandbox_files_copy(from, to, getuid(), getgid(), &err), "%s", err.text);
+    cr_expect(fstatat(to, "d/f", &st, 0) == 0 && st.st_size == 4 && (st.st_mode & 07777) == 0640);
+    cr_expect(fstatat(to, "d", &st, 0) == 0 && (st.st_mode & 07777) == 0750);
+    cr_expect_eq(readlinkat(to, "link", target, sizeof(target)), (ssize_t)strlen("/etc/passwd"));
+    cr_expect(fstatat(to, "pipe", &st, 0) == 0 && S_ISFIFO(st.st_mode));
+}
+
+Test(files, a_copy_that_goes_too_deep_is_refused)
+{
+    rt_error err = { 0 };
+    cr_assert_eq(mkdirat(root, "from", 0755), 0);
+    cr_assert_eq(mkdirat(root, "to", 0755), 0);
+    int from RT_CLEANUP(rt_closep) = openat(root, "from", O_RDONLY | O_DIRECTORY);
+    int to RT_CLEANUP(rt_closep) = openat(root, "to", O_RDONLY | O_DIRECTORY);
+    int at = fcntl(from, F_DUPFD_CLOEXEC, 3);
+    for (int i = 0; i < 260; i++) {
+        cr_assert_eq(mkdirat(at, "d", 0755), 0);
+        int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        close(at);
+        at = next;
+    }
+    close(at);
+    expect_failure(sandbox_files_copy(from, to, getuid(), getgid(), &err), &err, RT_INVALID);
+}

@@ -521,6 +521,7 @@ static void obey(cell_init *me)
         begin_run(me, cpu_ms);
     } else if (head.kind == LINK_REST) {
         rest(me);
+        say(me, LINK_RESTED, NULL, 0, -1);
     } else if (head.kind == LINK_DO && count > 0) {
         obey_file(me, packet + sizeof(head), (size_t)n - sizeof(head), fds);
     }

@@ -23,29 +23,21 @@
 
 /* ---- families ---- */
 
-static bool has_living_kin(const warden *w, unsigned family)
+/* One branch less. */
+static void release(cell *origin)
 {
-    for (unsigned i = 0; i < w->cell_count; i++) {
-        const cell *c = &w->cells[i];
-        if (c->family == family && c->state != CELL_FREE && c->state != CELL_GHOST && c->shape)
-            return true;
-    }
-    return false;
+    if (--origin->heirs == 0 && origin->state == CELL_GHOST)
+        origin->state = warden_keeps_ghost(origin) ? CELL_GHOST : CELL_FREE;
 }
 
-bool warden_keeps_ghost(warden *w, cell *c)
+bool warden_keeps_ghost(cell *c)
 {
-    unsigned family = c->family;
-    if (family == 0)
-        return false;
-    if (w->setup->cgroups->kind != CGROUP_NONE && has_living_kin(w, family))
+    cell *ancestor = c->ancestor;
+    if (c->heirs > 0)
         return true;
-    for (unsigned i = 0; i < w->cell_count; i++)
-        if (w->cells[i].family == family && w->cells[i].state == CELL_GHOST) {
-            w->cells[i].state = CELL_FREE;
-            w->cells[i].family = 0;
-        }
-    c->family = 0;
+    c->ancestor = NULL;
+    if (ancestor)
+        release(ancestor);
     return false;
 }
 
@@ -95,7 +87,6 @@ static void grant_branch(warden *w, cell *c)
 {
     waiter *heir = c->heir;
     c->heir = NULL;
-    c->origin = NULL;
     warden_cell_grant(w, c, heir);
     free(heir);
 }
@@ -155,10 +146,9 @@ static bool send_order(warden *w, cell *c, rt_error *err)
     midwife_order order = { .jail = warden_jail_order(w, c, fds),
                             .init = c->init_pid,
                             .twin = c->twin_pid };
-    const cell *origin = c->origin;
+    const cell *origin = c->heir ? c->heir->origin : NULL;
     if (origin) {
-        bool is_same = origin->family == c->family; /* and not the next one in its slot */
-        if (!is_same || origin->state != CELL_LEASED || !origin->main_pid || !origin->twin_pid)
+        if (origin->state != CELL_LEASED || !origin->main_pid || !origin->twin_pid)
             return rt_fail(err, RT_CONFLICT, "the session has ended, or cannot be branched again");
         order.twin = origin->twin_pid;
         order.source = origin->main_pid;
@@ -187,62 +177,91 @@ void warden_cell_deliver(warden *w, cell *c)
 
 /* ---- branches ---- */
 
+/* Whoever wanted a branch is told why there is none; without a reason, he does not want it. */
+static void turn_away(warden *w, waiter *heir, const rt_error *why)
+{
+    if (why && heir->lease.fd >= 0)
+        warden_lease_fail(heir->lease.fd, why);
+    warden_forget(w, &heir->lease);
+    for (waiter **at = &w->first_branch; *at; at = &(*at)->next)
+        if (*at == heir) {
+            *at = heir->next;
+            break;
+        }
+    free(heir);
+}
+
 void warden_disinherit(warden *w, cell *c, const rt_error *why)
 {
     waiter *heir = c->heir;
     rt_error unknown = { .code = RT_UNAVAILABLE, .text = "the branch could not be made" };
     c->heir = NULL;
-    if (heir->lease.fd >= 0)
-        warden_lease_fail(heir->lease.fd, why->code ? why : &unknown);
-    warden_forget(w, &heir->lease);
-    free(heir);
+    turn_away(w, heir, why->code ? why : &unknown);
 }
 
 /* The daemon says that the source is ready, or lets go. */
 static void hear_heir(warden *w, source *s)
 {
-    cell *c = s->owner;
+    waiter *heir = s->owner;
     lease_message message;
     size_t none;
     ssize_t n = jail_packet_recv(s->fd, &message, sizeof(message), NULL, 0, &none, MSG_DONTWAIT);
     if (n < 0 && errno == EAGAIN)
         return;
     if (n == (ssize_t)sizeof(message) && message.kind == LEASE_GO) {
-        c->heir->may_go = true;
+        heir->may_go = true;
+    } else if (heir->made) {
+        warden_cell_end(w, heir->made); /* and with it the heir */
     } else {
-        warden_forget(w, s);
-        warden_cell_end(w, c);
+        release(heir->origin);
+        turn_away(w, heir, NULL);
     }
     warden_pump(w);
-}
-
-static cell *make_room(warden *w, cell *origin, rt_error *err)
-{
-    if (!warden_has_room_to_live(w, err))
-        return NULL;
-    cell *c = warden_cell_make(w, origin->shape);
-    if (!c)
-        rt_fail(err, RT_UNAVAILABLE, "no cell is free for a branch; try again");
-    return c;
 }
 
 void warden_cell_branch(warden *w, cell *origin, int lease)
 {
     rt_error err = { 0 };
     waiter *heir = calloc(1, sizeof(*heir));
-    cell *c = heir ? make_room(w, origin, &err) : NULL;
-    if (!c) {
+    if (!heir || !warden_has_room_to_live(w, &err)) {
         warden_lease_fail(lease, &err);
         close(lease);
         free(heir);
         return;
     }
-    if (origin->family == 0)
-        origin->family = ++w->families;
-    c->family = origin->family;
-    c->origin = origin;
-    c->heir = heir;
-    heir->allowed = origin->allowed;
-    heir->shape = origin->shape;
-    warden_watch(w, &heir->lease, lease, hear_heir, c);
+    *heir = (waiter){ .next = w->first_branch,
+                      .shape = origin->shape,
+                      .allowed = origin->allowed,
+                      .origin = origin };
+    w->first_branch = heir;
+    origin->heirs++; /* its slot stays its own for as long as somebody wants a copy of it */
+    warden_watch(w, &heir->lease, lease, hear_heir, heir);
+}
+
+/* A cell for each branch as soon as there is room; what just ended may take a moment to be gone. */
+void warden_branches_start(warden *w)
+{
+    static const rt_error gone = { .code = RT_CONFLICT, .text = "the session has ended" };
+    for (waiter *heir = w->first_branch, *next; heir; heir = next) {
+        next = heir->next;
+        cell *origin = heir->origin;
+        if (origin->state != CELL_LEASED || !origin->main_pid) {
+            release(origin);
+            turn_away(w, heir, &gone);
+            continue;
+        }
+        cell *c = warden_cell_make(w, heir->shape);
+        if (!c) {
+            warden_give_up_one(w, heir->shape);
+            continue;
+        }
+        c->heir = heir;
+        c->ancestor = origin; /* which has counted it already */
+        heir->made = c;
+        for (waiter **at = &w->first_branch; *at; at = &(*at)->next)
+            if (*at == heir) {
+                *at = next;
+                break;
+            }
+    }
 }

@@ -44,40 +44,45 @@
 
 #define FILTER_MAX       4096 /* BPF_MAXINSNS */
 #define RULES_FD         4    /* in the guest, until they are in force */
-#define ROOM_BYTES       65536
+#define LINES_MAX        120
 #define DELIVERY_SECONDS 3
-#define ROOM_SMALL       40960 /* where small things are put, behind the filter */
 #define MAPS_MAX         (16u << 20)
 
 typedef struct delivery {
     const midwife_order *order;
     int *fds; /* those of the order */
     remote twin, guest;
-    remote source;                  /* branch: the guest it is made from */
-    long own;                       /* in the twin and the guest: a pidfd of ours */
-    long there[JAIL_ORDER_FDS_MAX]; /* the same descriptors, in the twin and the guest */
-    long rules;                     /* and the rules of Landlock */
-    long room;                      /* in the guest: a piece of memory of ours */
+    remote source; /* branch: the guest it is made from */
+    long room;     /* in the twin and the guest: a piece of memory of ours */
 } delivery;
 
-/* ---- calls that must succeed ---- */
+/* Descriptors in the twin, which has none of its own beyond the standard three, and in the guest.
+ */
+enum there {
+    THERE_US = 3, /* a pidfd of ours */
+    THERE_INIT,
+    THERE_CONTROL,
+    THERE_STDIN,
+    THERE_STDOUT,
+    THERE_STDERR,
+    THERE_RULES, /* of Landlock, where there is any */
+};
 
-#define DO(r, result, what, nr, ...)                                                               \
-    must((r), (result), (what), err, (nr), (const long[6]){ __VA_ARGS__ })
+/* ---- lists of calls ---- */
 
-static bool must(remote *r, long *result, const char *what, rt_error *err, long nr,
-                 const long args[6])
+typedef struct list {
+    remote_line lines[LINES_MAX];
+    size_t count;
+} list;
+
+#define ADD(l, what, nr, ...) add((l), (what), false, (nr), (const long[6]){ __VA_ARGS__ })
+#define TRY(l, what, nr, ...) add((l), (what), true, (nr), (const long[6]){ __VA_ARGS__ })
+
+static void add(list *l, const char *what, bool may_fail, long nr, const long args[6])
 {
-    long got;
-    if (!sandbox_remote_call_args(r, &got, err, nr, args))
-        return rt_wrap(err, "%s", what);
-    if (got < 0) {
-        errno = (int)-got;
-        return rt_fail_errno(err, "%s", what);
-    }
-    if (result)
-        *result = got;
-    return true;
+    remote_line *line = &l->lines[l->count++];
+    *line = (remote_line){ .nr = nr, .may_fail = may_fail, .what = what };
+    memcpy(line->args, args, sizeof(line->args));
 }
 
 /* ---- the twin ---- */
@@ -99,124 +104,127 @@ static bool join_cgroups(delivery *d, rt_error *err)
 }
 
 /* The rules of Landlock are made by us, for the root of the cell; the guest need only obey them. */
-static bool hand_rules(delivery *d, rt_error *err)
+static bool make_rules(delivery *d, int *rules, rt_error *err)
 {
     char root[64];
-    if (!d->order->jail.has_landlock)
-        return true;
     snprintf(root, sizeof(root), "/proc/%d/root", d->order->init);
-    int ruleset RT_CLEANUP(rt_closep) = jail_landlock(&d->order->jail, root, err);
-    return ruleset >= 0 &&
-           DO(&d->twin, &d->rules, "pidfd_getfd", SYS_pidfd_getfd, d->own, ruleset, 0);
+    *rules = d->order->jail.has_landlock ? jail_landlock(&d->order->jail, root, err) : -1;
+    return *rules >= 0 || !d->order->jail.has_landlock;
 }
 
-static bool hand_over(delivery *d, rt_error *err)
-{
-    static const int needed[] = { JAIL_FD_INIT, JAIL_FD_CONTROL, JAIL_FD_STDIN, JAIL_FD_STDOUT,
-                                  JAIL_FD_STDERR };
-    if (!DO(&d->twin, &d->own, "pidfd_open", SYS_pidfd_open, getpid(), 0))
-        return false;
-    for (size_t i = 0; i < RT_COUNT(needed); i++)
-        if (!DO(&d->twin, &d->there[needed[i]], "pidfd_getfd", SYS_pidfd_getfd, d->own,
-                d->fds[needed[i]], 0))
-            return false;
-    return hand_rules(d, err);
-}
-
+/* The guest is born into the cell's pid namespace, and shares the memory of its twin. */
 static bool clone_guest(delivery *d, rt_error *err)
 {
-    return DO(&d->twin, NULL, "setns", SYS_setns, d->there[JAIL_FD_INIT], CLONE_NEWPID) &&
-           DO(&d->twin, NULL, "clone", SYS_clone, CLONE_VM | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) &&
-           sandbox_remote_adopt(&d->twin, &d->guest, err);
+    static const int handed[] = { JAIL_FD_INIT, JAIL_FD_CONTROL, JAIL_FD_STDIN, JAIL_FD_STDOUT,
+                                  JAIL_FD_STDERR };
+    int rules RT_CLEANUP(rt_closep) = -1;
+    list l = { .count = 0 };
+    if (!make_rules(d, &rules, err))
+        return false;
+    ADD(&l, "pidfd_open", SYS_pidfd_open, getpid(), 0);
+    for (size_t i = 0; i < RT_COUNT(handed); i++)
+        ADD(&l, "pidfd_getfd", SYS_pidfd_getfd, THERE_US, d->fds[handed[i]], 0);
+    if (rules >= 0)
+        ADD(&l, "pidfd_getfd", SYS_pidfd_getfd, THERE_US, rules, 0);
+    size_t fds = l.count;
+    ADD(&l, "setns", SYS_setns, THERE_INIT, CLONE_NEWPID);
+    ADD(&l, "clone", SYS_clone, CLONE_VM | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    if (!sandbox_remote_room(&d->twin, &d->room, err) ||
+        !sandbox_remote_run(&d->twin, d->room, l.lines, l.count, err))
+        return false;
+    for (size_t i = 0; i < fds; i++)
+        if (l.lines[i].result != THERE_US + (long)i)
+            return rt_fail(err, RT_INTERNAL, "the twin has descriptors of its own");
+    return sandbox_remote_adopt(&d->twin, &d->guest, err);
 }
 
 /* So that its next child is born outside of any cell, and holds nothing of this one. */
 static bool settle_twin(delivery *d, rt_error *err)
 {
-    return DO(&d->twin, NULL, "setns", SYS_setns, d->own, CLONE_NEWPID) &&
-           DO(&d->twin, NULL, "close_range", SYS_close_range, 3, ~0u, 0);
+    long failed[3];
+    return sandbox_remote_call(&d->twin, &failed[0], err, SYS_setns, THERE_US, CLONE_NEWPID) &&
+           sandbox_remote_call(&d->twin, &failed[1], err, SYS_close_range, 3, ~0u, 0) &&
+           failed[0] == 0 && failed[1] == 0;
 }
 
 /* ---- the guest: guests/jail/enter.c by other means, in the same order ---- */
 
-static bool join_cell(delivery *d, rt_error *err)
+/* What the calls point to, in the guest's room. */
+typedef struct small {
+    char workdir[JAIL_PATH_MAX];
+    struct __user_cap_header_struct caps_head;
+    struct __user_cap_data_struct no_caps[2];
+    struct sock_fprog program;
+    struct sock_filter filter[FILTER_MAX];
+} small;
+
+#define IN_SMALL(d, member) ((d)->room + REMOTE_ROOM_FREE + (long)offsetof(small, member))
+
+static void add_entry(list *l, const delivery *d)
 {
-    remote *g = &d->guest;
-    const long kinds = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
-    const long small = ROOM_SMALL;
-    return DO(g, NULL, "hide the cgroup tree", SYS_unshare, CLONE_NEWCGROUP) &&
-           DO(g, NULL, "setns", SYS_setns, d->there[JAIL_FD_INIT], kinds) &&
-           DO(g, &d->room, "mmap", SYS_mmap, 0, ROOM_BYTES, PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) &&
-           sandbox_remote_write(g, d->room + small, d->order->jail.workdir, JAIL_PATH_MAX, err) &&
-           DO(g, NULL, "chdir", SYS_chdir, d->room + small);
+    ADD(l, "hide the cgroup tree", SYS_unshare, CLONE_NEWCGROUP);
+    ADD(l, "setns", SYS_setns, THERE_INIT,
+        CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS);
+    ADD(l, "chdir", SYS_chdir, IN_SMALL(d, workdir));
 }
 
-static bool settle_descriptors(delivery *d, rt_error *err)
+static void add_descriptors(list *l, const delivery *d)
 {
-    static const int places[] = { JAIL_FD_STDIN, JAIL_FD_STDOUT, JAIL_FD_STDERR, JAIL_FD_CONTROL };
-    for (long i = 0; i < (long)RT_COUNT(places); i++)
-        if (!DO(&d->guest, NULL, "dup3", SYS_dup3, d->there[places[i]], i,
-                i > STDERR_FILENO ? O_CLOEXEC : 0))
-            return false;
     bool has_rules = d->order->jail.has_landlock;
-    if (has_rules && !DO(&d->guest, NULL, "dup3", SYS_dup3, d->rules, RULES_FD, O_CLOEXEC))
-        return false;
-    return DO(&d->guest, NULL, "close_range", SYS_close_range, RULES_FD + has_rules, ~0u, 0);
+    ADD(l, "dup3", SYS_dup3, THERE_STDIN, STDIN_FILENO, 0);
+    ADD(l, "dup3", SYS_dup3, THERE_STDOUT, STDOUT_FILENO, 0);
+    ADD(l, "dup3", SYS_dup3, THERE_STDERR, STDERR_FILENO, 0);
+    ADD(l, "dup3", SYS_dup3, THERE_CONTROL, JAIL_CONTROL_FD, O_CLOEXEC);
+    if (has_rules)
+        ADD(l, "dup3", SYS_dup3, THERE_RULES, RULES_FD, O_CLOEXEC);
+    ADD(l, "close_range", SYS_close_range, RULES_FD + has_rules, ~0u, 0);
 }
 
-static bool change_ids(delivery *d, rt_error *err)
+static void add_ids(list *l, long id)
 {
-    long id = d->order->jail.uid, ignored;
-    remote *g = &d->guest;
-    return sandbox_remote_call(g, &ignored, err, SYS_setgroups, 0, 0) &&
-           DO(g, NULL, "setresgid", SYS_setresgid, id, id, id) &&
-           DO(g, NULL, "setresuid", SYS_setresuid, id, id, id) &&
-           sandbox_remote_call(g, &ignored, err, SYS_setsid, 0) &&
-           DO(g, NULL, "umask", SYS_umask, 022);
+    TRY(l, "setgroups", SYS_setgroups, 0, 0);
+    ADD(l, "setresgid", SYS_setresgid, id, id, id);
+    ADD(l, "setresuid", SYS_setresuid, id, id, id);
+    TRY(l, "setsid", SYS_setsid, 0);
+    ADD(l, "umask", SYS_umask, 022);
 }
 
-static bool drop_capabilities(delivery *d, rt_error *err)
+static void add_capabilities(list *l, const delivery *d)
 {
     const long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                       SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                       SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
-    struct {
-        struct __user_cap_header_struct head;
-        struct __user_cap_data_struct none[2];
-    } caps = { .head.version = _LINUX_CAPABILITY_VERSION_3 };
-    remote *g = &d->guest;
-    long at = d->room + ROOM_SMALL, result = 0;
-    if (!DO(g, NULL, "lock securebits", SYS_prctl, PR_SET_SECUREBITS, bits))
-        return false;
-    for (long cap = 0; cap <= 63 && result >= 0; cap++)
-        if (!sandbox_remote_call(g, &result, err, SYS_prctl, PR_CAPBSET_DROP, cap))
-            return false;
-    if (result < 0 && result != -EINVAL) /* past the last one this kernel knows */
-        return rt_fail(err, RT_SYSTEM, "capabilities cannot be dropped");
-    return sandbox_remote_write(g, at, &caps, sizeof(caps), err) &&
-           DO(g, NULL, "capset", SYS_capset, at, at + (long)offsetof(__typeof__(caps), none)) &&
-           DO(g, NULL, "no_new_privs", SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
+    ADD(l, "lock securebits", SYS_prctl, PR_SET_SECUREBITS, bits);
+    for (long cap = 0; cap <= 63; cap++) /* that none is left is read from the kernel later */
+        TRY(l, "drop a capability", SYS_prctl, PR_CAPBSET_DROP, cap);
+    ADD(l, "capset", SYS_capset, IN_SMALL(d, caps_head), IN_SMALL(d, no_caps));
+    ADD(l, "no_new_privs", SYS_prctl, PR_SET_NO_NEW_PRIVS, 1);
 }
 
-/* Limits that the source has laid on itself, its branch has too. */
-static bool settle_process(delivery *d, rt_error *err)
+static void add_last(list *l, const delivery *d)
 {
-    struct rlimit limit, no_core = { 0, 0 };
-    for (int kind = 0; d->source.pid > 0 && kind < (int)RLIM_NLIMITS; kind++)
-        if (prlimit(d->source.pid, (__rlimit_resource_t)kind, NULL, &limit) != 0 ||
-            prlimit(d->guest.pid, (__rlimit_resource_t)kind, &limit, NULL) != 0)
-            return rt_fail_errno(err, "copy the limits of the interpreter");
-    if (prlimit(d->guest.pid, RLIMIT_CORE, &no_core, NULL) != 0)
-        return rt_fail_errno(err, "forbid core files");
-    return DO(&d->guest, NULL, "prctl", SYS_prctl, PR_SET_PDEATHSIG, SIGKILL) &&
-           DO(&d->guest, NULL, "prctl", SYS_prctl, PR_SET_DUMPABLE, 1);
+    ADD(l, "prctl", SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    ADD(l, "prctl", SYS_prctl, PR_SET_DUMPABLE, 1);
+    if (d->order->jail.has_landlock)
+        ADD(l, "landlock_restrict_self", SYS_landlock_restrict_self, RULES_FD, 0);
+    ADD(l, "seccomp", SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+        IN_SMALL(d, program));
 }
 
-static bool apply_landlock(delivery *d, rt_error *err)
+static bool write_small(delivery *d, rt_error *err)
 {
-    return !d->order->jail.has_landlock ||
-           DO(&d->guest, NULL, "landlock_restrict_self", SYS_landlock_restrict_self, RULES_FD, 0);
+    static small all;
+    ssize_t size = pread(d->fds[JAIL_FD_FILTER], all.filter, sizeof(all.filter), 0);
+    if (size <= 0 || size % (ssize_t)sizeof(all.filter[0]) != 0)
+        return rt_fail(err, RT_INTERNAL, "the seccomp program has %zd bytes", size);
+    memcpy(all.workdir, d->order->jail.workdir, sizeof(all.workdir));
+    all.caps_head = (struct __user_cap_header_struct){ .version = _LINUX_CAPABILITY_VERSION_3 };
+    all.program = (struct sock_fprog){
+        .len = (unsigned short)((size_t)size / sizeof(all.filter[0])),
+        .filter = (struct sock_filter *)IN_SMALL(d, filter),
+    };
+    return sandbox_remote_write(&d->guest, d->room + REMOTE_ROOM_FREE, &all,
+                                offsetof(small, filter) + (size_t)size, err);
 }
 
 static bool hand_listener(delivery *d, long listener, rt_error *err)
@@ -228,23 +236,34 @@ static bool hand_listener(delivery *d, long listener, rt_error *err)
     return true;
 }
 
-static bool load_filter(delivery *d, rt_error *err)
+static bool seal(delivery *d, rt_error *err)
 {
-    static struct sock_filter program[FILTER_MAX];
-    remote *g = &d->guest;
-    long listener, at = d->room + ROOM_SMALL;
-    ssize_t size = pread(d->fds[JAIL_FD_FILTER], program, sizeof(program), 0);
-    if (size <= 0 || size % (ssize_t)sizeof(program[0]) != 0)
-        return rt_fail(err, RT_INTERNAL, "the seccomp program has %zd bytes", size);
-    struct sock_fprog head = { .len = (unsigned short)((size_t)size / sizeof(program[0])),
-                               .filter = (struct sock_filter *)d->room };
-    return sandbox_remote_write(g, d->room, program, (size_t)size, err) &&
-           sandbox_remote_write(g, at, &head, sizeof(head), err) &&
-           DO(g, &listener, "seccomp", SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-              SECCOMP_FILTER_FLAG_NEW_LISTENER, at) &&
-           hand_listener(d, listener, err) &&
-           DO(g, NULL, "close_range", SYS_close_range, 4, ~0u, 0) &&
-           DO(g, NULL, "munmap", SYS_munmap, d->room, ROOM_BYTES);
+    list l = { .count = 0 };
+    long failed[2];
+    add_entry(&l, d);
+    add_descriptors(&l, d);
+    add_ids(&l, d->order->jail.uid);
+    add_capabilities(&l, d);
+    add_last(&l, d);
+    return write_small(d, err) && sandbox_remote_run(&d->guest, d->room, l.lines, l.count, err) &&
+           hand_listener(d, l.lines[l.count - 1].result, err) &&
+           sandbox_remote_call(&d->guest, &failed[0], err, SYS_close_range, RULES_FD, ~0u, 0) &&
+           sandbox_remote_call(&d->guest, &failed[1], err, SYS_munmap, d->room,
+                               REMOTE_ROOM_BYTES) &&
+           (failed[0] == 0 && failed[1] == 0 ? true : rt_fail(err, RT_INTERNAL, "tidy up"));
+}
+
+/* Limits that the source has laid on itself, its branch has too. */
+static bool copy_limits(delivery *d, rt_error *err)
+{
+    struct rlimit limit, no_core = { 0, 0 };
+    for (int kind = 0; d->source.pid > 0 && kind < (int)RLIM_NLIMITS; kind++)
+        if (prlimit(d->source.pid, (__rlimit_resource_t)kind, NULL, &limit) != 0 ||
+            prlimit(d->guest.pid, (__rlimit_resource_t)kind, &limit, NULL) != 0)
+            return rt_fail_errno(err, "copy the limits of the interpreter");
+    if (prlimit(d->guest.pid, RLIMIT_CORE, &no_core, NULL) != 0)
+        return rt_fail_errno(err, "forbid core files");
+    return true;
 }
 
 /* ---- what is in force, in the kernel's words ---- */
@@ -270,6 +289,27 @@ static size_t describe_namespaces(pid_t pid, char *text, size_t size)
     return used;
 }
 
+static int open_scratch(pid_t init)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/root" RT_WORKDIR, init);
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* "Uid:" and three more: it is the user whom the scratch directory belongs to, in every way. */
+static bool is_cell_user(const delivery *d, const char *status, const char *key)
+{
+    unsigned ids[4] = { 0 };
+    struct stat st;
+    int scratch RT_CLEANUP(rt_closep) = open_scratch(d->order->init);
+    const char *at = strstr(status, key);
+    if (scratch < 0 || fstat(scratch, &st) != 0 || !at ||
+        sscanf(at + strlen(key), "%u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]) != 4)
+        return false;
+    unsigned own = strcmp(key, "\nUid:") == 0 ? st.st_uid : st.st_gid;
+    return ids[0] == own && ids[1] == own && ids[2] == own && ids[3] == own;
+}
+
 static bool say_hello(delivery *d, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
@@ -278,6 +318,8 @@ static bool say_hello(delivery *d, rt_error *err)
     snprintf(path, sizeof(path), "/proc/%d/status", d->guest.pid);
     if (!rt_read_file(path, 65536, &arena, &status, err))
         return false;
+    if (!is_cell_user(d, status.ptr, "\nUid:") || !is_cell_user(d, status.ptr, "\nGid:"))
+        return rt_fail(err, RT_UNAVAILABLE, "the guest is not the user it should be");
     bool has_caps = field(status.ptr, "\nCapPrm:\t", 16) || field(status.ptr, "\nCapEff:\t", 16) ||
                     field(status.ptr, "\nCapInh:\t", 16) || field(status.ptr, "\nCapBnd:\t", 16);
     describe_namespaces(d->guest.pid, spaces, sizeof(spaces));
@@ -325,13 +367,6 @@ static bool refuse_shared_memory(pid_t pid, rt_error *err)
     return true;
 }
 
-static int open_scratch(pid_t init)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/root" RT_WORKDIR, init);
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
 static bool copy_scratch(delivery *d, rt_error *err)
 {
     struct stat st;
@@ -352,14 +387,17 @@ static bool copy_scratch(delivery *d, rt_error *err)
 static bool fork_twin(delivery *d, rt_error *err)
 {
     remote old = { 0 };
+    long pid = 0;
     if (d->order->source == 0)
         return sandbox_remote_catch(d->order->twin, &d->twin, err);
     if (!sandbox_remote_catch(d->order->source, &d->source, err))
         return false;
     bool ok = refuse_shared_memory(d->order->source, err);
     ok = ok && sandbox_remote_hold(d->order->twin, &old, err) &&
-         DO(&old, NULL, "clone", SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) &&
-         sandbox_remote_adopt(&old, &d->twin, err);
+         sandbox_remote_call(&old, &pid, err, SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+    if (ok && pid < 0)
+        ok = rt_fail(err, RT_LIMIT, "there is no memory, or no room for a process, for a branch");
+    ok = ok && sandbox_remote_adopt(&old, &d->twin, err);
     sandbox_remote_leave(&d->source);
     return ok;
 }
@@ -368,18 +406,9 @@ static const struct {
     const char *name;
     bool (*apply)(delivery *, rt_error *);
 } steps[] = {
-    { "copy the memory", fork_twin },
-    { "join the cgroups", join_cgroups },
-    { "hand over descriptors", hand_over },
-    { "clone the guest", clone_guest },
-    { "join the cell", join_cell },
-    { "settle descriptors", settle_descriptors },
-    { "change ids", change_ids },
-    { "drop capabilities", drop_capabilities },
-    { "settle the process", settle_process },
-    { "apply Landlock", apply_landlock },
-    { "filter system calls", load_filter },
-    { "copy the files", copy_scratch },
+    { "copy the memory", fork_twin },   { "join the cgroups", join_cgroups },
+    { "clone the guest", clone_guest }, { "seal the guest", seal },
+    { "copy its limits", copy_limits }, { "copy its files", copy_scratch },
     { "say hello", say_hello },
 };
 

@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -27,6 +29,60 @@
 #define OPTIONS                                                                                    \
     (PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE)
 #define EVENT_STOP 128 /* PTRACE_EVENT_STOP */
+
+/*
+ * Goes through a list of lines (remote_line): makes the call, notes the result, stops at one that
+ * must not fail, and in the end. It needs no stack, and knows only its registers.
+ */
+extern const char remote_stub[], remote_stub_end[];
+#if defined(__x86_64__)
+__asm__(".pushsection .rodata\n"
+        "remote_stub:\n" /* rbx: the line, rbp: how many are left */
+        "1:  test %rbp, %rbp\n"
+        "    jz 3f\n"
+        "    mov (%rbx), %rax\n"
+        "    mov 8(%rbx), %rdi\n"
+        "    mov 16(%rbx), %rsi\n"
+        "    mov 24(%rbx), %rdx\n"
+        "    mov 32(%rbx), %r10\n"
+        "    mov 40(%rbx), %r8\n"
+        "    mov 48(%rbx), %r9\n"
+        "    syscall\n"
+        "    mov %rax, 56(%rbx)\n"
+        "    test %rax, %rax\n"
+        "    jns 2f\n"
+        "    cmpq $0, 64(%rbx)\n"
+        "    je 3f\n"
+        "2:  add $80, %rbx\n"
+        "    dec %rbp\n"
+        "    jmp 1b\n"
+        "3:  int3\n"
+        "remote_stub_end:\n"
+        ".popsection\n");
+#elif defined(__aarch64__)
+__asm__(".pushsection .rodata\n"
+        ".balign 4\n"
+        "remote_stub:\n" /* x19: the line, x20: how many are left */
+        "1:  cbz x20, 3f\n"
+        "    ldr x8, [x19]\n"
+        "    ldp x0, x1, [x19, #8]\n"
+        "    ldp x2, x3, [x19, #24]\n"
+        "    ldp x4, x5, [x19, #40]\n"
+        "    svc #0\n"
+        "    str x0, [x19, #56]\n"
+        "    tbz x0, #63, 2f\n"
+        "    ldr x9, [x19, #64]\n"
+        "    cbz x9, 3f\n"
+        "2:  add x19, x19, #80\n"
+        "    sub x20, x20, #1\n"
+        "    b 1b\n"
+        "3:  brk #0\n"
+        "remote_stub_end:\n"
+        ".popsection\n");
+#endif
+_Static_assert(sizeof(remote_line) == 80 && offsetof(remote_line, result) == 56 &&
+                   offsetof(remote_line, may_fail) == 64,
+               "the instructions above know where things are");
 
 /* ---- what differs from machine to machine ---- */
 
@@ -58,6 +114,14 @@ static void wind_back(struct user_regs_struct *regs)
     (void)regs;
 }
 
+static void enter(struct user_regs_struct *regs, long stub, long lines, size_t count)
+{
+    regs->rip = (unsigned long)stub;
+    regs->rbx = (unsigned long)lines;
+    regs->rbp = count;
+    regs->orig_rax = (unsigned long)-1;
+}
+
 static void finish(struct user_regs_struct *regs, long value)
 {
     regs->rax = (unsigned long)value;
@@ -82,6 +146,13 @@ static void prepare(struct user_regs_struct *regs, long nr, const long args[6])
 static void wind_back(struct user_regs_struct *regs)
 {
     regs->pc -= 4;
+}
+
+static void enter(struct user_regs_struct *regs, long stub, long lines, size_t count)
+{
+    regs->pc = (unsigned long)stub;
+    regs->regs[19] = (unsigned long)lines;
+    regs->regs[20] = count;
 }
 
 static void finish(struct user_regs_struct *regs, long value)
@@ -176,9 +247,12 @@ bool sandbox_remote_catch(pid_t pid, remote *out, rt_error *err)
             get_floats(out);
             return true;
         }
+        if (i + 1 == CATCH_TRIES)
+            break;
         ptrace(PTRACE_CONT, pid, NULL, NULL);
         nanosleep(&(struct timespec){ .tv_nsec = CATCH_WAIT_NS }, NULL);
     }
+    sandbox_remote_leave(out); /* one that stays traced would stop when it forks */
     return rt_fail(err, RT_CONFLICT, "the interpreter is busy");
 }
 
@@ -261,6 +335,69 @@ bool sandbox_remote_write(const remote *r, long address, const void *data, size_
     struct iovec here = { (void *)data, size }, there = { (void *)address, size };
     if (process_vm_writev(r->pid, &here, 1, &there, 1, 0) != (ssize_t)size)
         return rt_fail_errno(err, "write to the interpreter");
+    return true;
+}
+
+/* ---- lists ---- */
+
+bool sandbox_remote_room(remote *r, long *room, rt_error *err)
+{
+    long failed;
+    if (!sandbox_remote_call(r, room, err, SYS_mmap, 0, REMOTE_ROOM_BYTES, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+        return false;
+    if (*room < 0 && *room > -4096)
+        return rt_fail(err, RT_LIMIT, "there is no memory left in the interpreter");
+    if (!sandbox_remote_write(r, *room, remote_stub, (size_t)(remote_stub_end - remote_stub),
+                              err) ||
+        !sandbox_remote_call(r, &failed, err, SYS_mprotect, *room, 4096, PROT_READ | PROT_EXEC))
+        return false;
+    return failed == 0 ? true : rt_fail(err, RT_DENIED, "the interpreter forbids new code");
+}
+
+/* Until the instruction that ends the list; a child that is made on the way is noted. */
+static bool await_end(remote *r, rt_error *err)
+{
+    for (;;) {
+        int status;
+        unsigned long child = 0;
+        if (ptrace(PTRACE_CONT, r->pid, NULL, NULL) != 0)
+            return rt_fail_errno(err, "run a list of calls");
+        pid_t got = await(r->pid, &status);
+        if (got != r->pid || !WIFSTOPPED(status))
+            return fail_lost(err, got);
+        if (WSTOPSIG(status) == SIGTRAP && status >> 16 == 0)
+            return true;
+        if (status >> 16 != PTRACE_EVENT_FORK && status >> 16 != PTRACE_EVENT_CLONE)
+            return rt_fail(err, RT_INTERNAL, "a list of calls was interrupted by signal %d",
+                           WSTOPSIG(status));
+        ptrace(PTRACE_GETEVENTMSG, r->pid, NULL, &child);
+        r->child = (pid_t)child;
+    }
+}
+
+bool sandbox_remote_run(remote *r, long room, remote_line *lines, size_t count, rt_error *err)
+{
+    struct user_regs_struct regs = r->regs;
+    long at = room + 4096;
+    size_t size = count * sizeof(*lines);
+    struct iovec here = { lines, size }, there = { (void *)at, size };
+    if (size > REMOTE_ROOM_FREE - 4096)
+        return rt_fail(err, RT_INTERNAL, "a list of %zu calls is too long", count);
+    enter(&regs, room, at, count);
+    if (!sandbox_remote_write(r, at, lines, size, err))
+        return false;
+    if (!set_regs(r->pid, &regs))
+        return rt_fail_errno(err, "set the registers of the interpreter");
+    if (!await_end(r, err))
+        return false;
+    if (process_vm_readv(r->pid, &here, 1, &there, 1, 0) != (ssize_t)size)
+        return rt_fail_errno(err, "read from the interpreter");
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].result < 0 && lines[i].result > -4096 && !lines[i].may_fail) {
+            errno = (int)-lines[i].result;
+            return rt_fail_errno(err, "%s", lines[i].what);
+        }
     return true;
 }
 

@@ -11,6 +11,11 @@
  *         !sandbox_remote_call(&r, &fd, err, SYS_pidfd_open, init, 0))
  *         return false;
  *
+ * A single call costs two stops. For many, a room is made in the process: memory of ours with a few
+ * instructions that go through a list of calls. That is as safe while nobody else runs in that
+ * memory, which the caller knows: it is a fresh copy whose only processes are stopped, or run the
+ * list.
+ *
  * The caller is the only thread of its process, and stays its tracer: if it ends, so does the
  * traced.
  */
@@ -49,6 +54,20 @@ bool sandbox_remote_call_args(remote *r, long *result, rt_error *err, long nr, c
     sandbox_remote_call_args((r), (result), (err), (nr), (const long[6]){ __VA_ARGS__ })
 bool sandbox_remote_write(const remote *r, long address, const void *data, size_t size,
                           rt_error *err);
+
+#define REMOTE_ROOM_BYTES 65536
+#define REMOTE_ROOM_FREE  16384 /* from here on it is the caller's */
+
+/* One line of a list. */
+typedef struct remote_line {
+    long nr, args[6];
+    long result;
+    long may_fail; /* else a negative result is the end of the list */
+    const char *what;
+} remote_line;
+
+bool sandbox_remote_room(remote *r, long *room, rt_error *err);
+bool sandbox_remote_run(remote *r, long room, remote_line *lines, size_t count, rt_error *err);
 
 /* Lets it go on, out of jail_park(), as if it were `like` and the call had given `value`. */
 bool sandbox_remote_release(const remote *r, const remote *like, long value, rt_error *err);

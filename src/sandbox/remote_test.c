@@ -92,6 +92,37 @@ Test(remote, a_twin_is_cloned_with_shared_memory_and_goes_on_in_its_place)
     status_of(pid);
 }
 
+Test(remote, a_list_of_calls_is_gone_through_until_one_fails)
+{
+    rt_error err = { 0 };
+    remote r;
+    long room;
+    pid_t pid = start_parked();
+    cr_assert(sandbox_remote_catch(pid, &r, &err), "%s", err.text);
+    cr_assert(sandbox_remote_room(&r, &room, &err), "%s", err.text);
+    remote_line lines[] = {
+        { .nr = SYS_getpid, .what = "getpid" },
+        { .nr = SYS_close, .args = { 999 }, .may_fail = 1, .what = "close" },
+        { .nr = SYS_clone, .args = { CLONE_VM | CLONE_PARENT | SIGCHLD }, .what = "clone" },
+        { .nr = SYS_getpid, .what = "getpid" },
+    };
+    cr_assert(sandbox_remote_run(&r, room, lines, RT_COUNT(lines), &err), "%s", err.text);
+    cr_expect_eq(lines[0].result, pid);
+    cr_expect_eq(lines[1].result, -EBADF);
+    cr_expect_eq(lines[2].result, r.child);
+    cr_expect_eq(lines[3].result, pid);
+    remote child;
+    cr_assert(sandbox_remote_adopt(&r, &child, &err), "%s", err.text);
+    pid_t child_pid = child.pid;
+    sandbox_remote_kill(&child);
+    status_of(child_pid);
+    lines[1].may_fail = 0;
+    cr_expect(!sandbox_remote_run(&r, room, lines, 2, &err));
+    cr_expect(strstr(err.text, "close: Bad file descriptor"), "%s", err.text);
+    sandbox_remote_kill(&r);
+    status_of(pid);
+}
+
 Test(remote, one_that_is_busy_is_not_caught_and_one_that_died_is_missed)
 {
     rt_error err = { 0 };

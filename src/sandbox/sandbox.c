@@ -182,6 +182,9 @@ static bool await_answer(int lease, int cancel_fd, int timeout_ms, lease_message
     if (n <= 0)
         return rt_fail(err, RT_TIMEOUT, "no cell became free within %d s", timeout_ms / 1000);
     ssize_t got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
+    /* It was closed before something of ours was read; what was said first is still there. */
+    if (got < 0 && errno == ECONNRESET)
+        got = jail_packet_recv(lease, answer, sizeof(*answer), fds, GRANT_FDS, fd_count, 0);
     if (got != (ssize_t)sizeof(*answer))
         return rt_fail(err, RT_UNAVAILABLE, "the sandbox has ended; restart retort");
     if (answer->kind == LEASE_FAIL) {
@@ -298,6 +301,8 @@ static bool open_cell(int lease, int timeout_ms, const rt_cell_spec *spec, rt_ce
     }
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = sandbox_cell_new(lease, fds, spec->frame_bytes);
     sandbox_cell_heed(cell, cancel_fd);
+    if (spec->is_live && !sandbox_cell_open_door(cell, err))
+        return false;
     if (!sandbox_cell_greet(cell, rt_str_of(answer.text), err))
         return rt_wrap(err, "seal the cell");
     *out = RT_TAKE(cell);
@@ -344,7 +349,7 @@ static bool copy_guest(rt_cell *cell, int lease, rt_error *err)
 bool rt_cell_branch(rt_cell *cell, rt_cell **out, rt_error *err)
 {
     int pair[2];
-    rt_cell_spec spec = { .frame_bytes = sandbox_cell_frame_bytes(cell) };
+    rt_cell_spec spec = { .is_live = true, .frame_bytes = sandbox_cell_frame_bytes(cell) };
     if (!rt_cell_begin(cell, 0, -1, err))
         return false;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)

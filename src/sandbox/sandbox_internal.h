@@ -162,6 +162,7 @@ typedef enum link_kind {
     LINK_CPU,      /* init: more CPU time than that; the cell was killed, unless it is live */
     LINK_BEGIN,    /* holder: a run begins in a live cell; uint64_t of CPU time it may use, in ms */
     LINK_REST,     /* holder: nothing more for now; a live cell sleeps */
+    LINK_RESTED,   /* init: it does */
     LINK_DO,       /* holder: something with a file; a file_order and its path, with a socket for
                       the file_reply and, to write, a memory file */
 } link_kind;

@@ -138,7 +138,7 @@ void warden_shape_failed(warden *w, shape *s, const rt_error *why)
 }
 
 /* Makes room for a shape that has waiters by giving up a warm cell of one that has none. */
-static void give_up_one(warden *w, const shape *for_whom)
+void warden_give_up_one(warden *w, const shape *for_whom)
 {
     for (unsigned i = 0; i < w->cell_count; i++)
         if (w->cells[i].state == CELL_DYING)
@@ -176,7 +176,7 @@ static void start_cells(warden *w)
         if (!s->is_used || make_up_to(w, s, count_waiters(w, s, false)))
             continue;
         are_all_served = false;
-        give_up_one(w, s);
+        warden_give_up_one(w, s);
     }
     if (!are_all_served || rt_now_ns() < w->refill_ns)
         return;
@@ -206,6 +206,7 @@ void warden_pump(warden *w)
             warden_cell_end(w, c);
     }
     serve_waiters(w, false);
+    warden_branches_start(w);
     serve_waiters(w, true);
     start_cells(w);
     for (waiter *who = w->first_waiter; who; who = who->next)
@@ -242,14 +243,15 @@ bool warden_has_room_to_live(const warden *w, rt_error *err)
     unsigned lives = 0, taken = 0, most = w->cell_count - RT_MAX(w->cell_count / 4, 1u);
     for (unsigned i = 0; i < w->cell_count; i++) {
         const cell *c = &w->cells[i];
-        lives += c->state != CELL_FREE && c->state != CELL_DYING &&
-                 (c->state == CELL_GHOST || c->shape->is_live);
+        bool is_ending = c->state == CELL_DYING && c->heirs == 0;
+        lives += c->state != CELL_FREE && !is_ending &&
+                 (c->state == CELL_GHOST || c->heirs > 0 || c->shape->is_live);
         taken += c->state == CELL_LEASED;
     }
     for (const waiter *who = w->first_waiter; who; who = who->next)
         lives += who->shape && who->shape->is_live;
     if (lives >= most || taken >= w->cell_count)
-        return rt_fail(err, RT_UNAVAILABLE,
+        return rt_fail(err, RT_TOO_MANY,
                        "%u of %u cells are taken by sessions, and %u by runs; close a session or "
                        "try again",
                        lives, w->cell_count, taken > lives ? taken - lives : 0);

@@ -97,9 +97,9 @@ typedef struct cell {
     bool is_finished; /* what it used has been told */
     cgroup_counts before;
     allowance allowed;
-    struct cell *origin; /* of a branch that is being made */
-    waiter *heir;        /* who will have it */
-    unsigned family;     /* 0: it was never branched */
+    waiter *heir;          /* of a branch that is being made: who will have it */
+    struct cell *ancestor; /* the cell it is a branch of, if it is one */
+    unsigned heirs;        /* slots that are taken by branches of it */
     rt_error error;
 } cell;
 
@@ -111,7 +111,10 @@ struct waiter {
     source lease;
     allowance allowed;
     bool is_early; /* asked ahead: everybody else comes first */
-    bool may_go;   /* of a branch: its source is ready to be copied */
+    /* of a branch: */
+    cell *origin; /* what is to be copied */
+    cell *made;   /* where to, once there is room */
+    bool may_go;  /* the source is ready */
 };
 
 struct warden {
@@ -120,7 +123,6 @@ struct warden {
     source daemon, keeper, tick, refill;
     source midwife, midwife_death; /* she is started when first wanted */
     pid_t midwife_pid;
-    unsigned families;
     uint64_t refill_ns;    /* no cell is made ahead before this */
     root roots[ROOTS_MAX]; /* the first one is the plain one, where zygotes live */
     zygote zygotes[ZYGOTES_MAX];
@@ -129,6 +131,7 @@ struct warden {
     cell *cells;
     unsigned cell_count;
     waiter *first_waiter, **last_waiter;
+    waiter *first_branch; /* those that have no cell yet */
     unsigned waiter_count;
     int filters[FILTER_KINDS];
     uint32_t serial;
@@ -163,11 +166,13 @@ void warden_lease_fail(int lease, const rt_error *err);
 /* live cells (lives.c) */
 void warden_cell_deliver(warden *w, cell *c);
 void warden_cell_branch(warden *w, cell *origin, int lease);
+void warden_branches_start(warden *w);
+void warden_give_up_one(warden *w, const shape *for_whom); /* makes room, if it can be made */
 /* A branch could not be made: whoever wanted it is told. */
 void warden_disinherit(warden *w, cell *c, const rt_error *why);
 bool warden_twin_adopt(warden *w, cell *c, pid_t pid);
 void warden_twin_kill(cell *c);
-/* True when the slot must stay taken for the sake of its branches. */
-bool warden_keeps_ghost(warden *w, cell *c);
+/* A cell is over: true when its slot must stay taken for the sake of its branches. */
+bool warden_keeps_ghost(cell *c);
 
 #endif

@@ -4,7 +4,8 @@
  *
  * What the code prints is its answer: JSON as JSON, other text as it is with parsed:false. When it
  * prints nothing, the value it returned is the answer, and without one {"result":"success"}.
- * Members nobody knows are passed over here, as they always were.
+ * Personal data is redacted on its way in and out. Members nobody knows are passed over here, as
+ * they always were.
  */
 #include "server/executions.h"
 #include "server/server_internal.h"
@@ -187,6 +188,7 @@ static bool execute_code(http_request *r, http_reply *reply, rt_error *err)
                            .code = t.code,
                            .input = rt_buf_str(&inputs),
                            .has_input = true,
+                           .privacy = { .mode = RT_PRIVACY_REDACT },
                            .conversation = t.session,
                            .tool_id = t.tool,
                            .agent_type = t.agent,

@@ -43,16 +43,30 @@ static void cancel_run(void *ctx)
     rt_canceller_cancel(ctx);
 }
 
+/* Only who has to wait is watched: an answer from the cache is there at once. */
+typedef struct attendance {
+    http_request *request;
+    rt_canceller canceller;
+    watch_entry entry;
+} attendance;
+
+static void attend(void *ctx)
+{
+    attendance *here = ctx;
+    http_request *r = here->request;
+    rt_canceller_init(&here->canceller);
+    watch_begin(r->server->watch, &here->entry, server_socket(r), cancel_run, &here->canceller);
+}
+
 bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err)
 {
-    rt_canceller canceller;
-    watch_entry entry = { 0 };
-    rt_canceller_init(&canceller);
-    request->canceller = &canceller;
-    watch_begin(r->server->watch, &entry, server_socket(r), cancel_run, &canceller);
+    attendance here = { .request = r, .canceller = { .wake = -1 } };
+    request->canceller = &here.canceller;
+    request->on_work = attend;
+    request->work_ctx = &here;
     bool ok = rt_engine_execute(r->server->config.engine, request, &r->arena, out, err);
-    watch_end(r->server->watch, &entry);
-    rt_canceller_done(&canceller);
+    watch_end(r->server->watch, &here.entry);
+    rt_canceller_done(&here.canceller);
     return ok;
 }
 

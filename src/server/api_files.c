@@ -80,7 +80,7 @@ const http_operation api_file_rows[] = {
       .role = RT_ROLE_VIEWER,
       .action = "read files of sessions",
       .parameters = HTTP_PARAMETERS(
-          { "path", HTTP_IN_QUERY, HTTP_TYPE_TEXT, "a directory to begin at", NULL, NULL, 0, 200 }),
+          { "path", HTTP_IN_QUERY, HTTP_TYPE_TEXT, "a directory to begin at", NULL, NULL, 0, 255 }),
       .responses = HTTP_RESPONSES({ 200, "FileList", "In the order of their names" }),
       .errors = "404 409 413",
       .handler = list },

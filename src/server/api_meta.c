@@ -163,20 +163,42 @@ static const http_member validate_members[] = {
     { "input_schema", HTTP_OBJECT | HTTP_BOOL | HTTP_NULL, false },
     { "output_schema", HTTP_OBJECT | HTTP_BOOL | HTTP_NULL, false },
     { "input", ~0u, false },
+    { "output", ~0u, false },
 };
 
-static bool has_member(rt_json body, const char *name)
+/* A schema that is none, and a value that does not fit it, are errors; without one all is well. */
+static size_t write_schema_errors(http_request *r, rt_json body, const char *member,
+                                  const char *value_member, rt_json_writer *w)
 {
-    return rt_json_type(rt_json_get_c(body, name)) > RT_JSON_NULL;
+    rt_schema *schema RT_CLEANUP(rt_schema_freep) = NULL;
+    rt_schema_report report = { .arena = &r->arena };
+    rt_json doc = rt_json_get_c(body, member), value = rt_json_get_c(body, value_member);
+    rt_error err = { 0 };
+    if (rt_json_type(doc) <= RT_JSON_NULL)
+        return 0;
+    if (!rt_schema_new(doc, NULL, &schema, &err)) {
+        rt_jw_str(w, rt_arena_printf(&r->arena, "%s: %s", member, err.text));
+        return 1;
+    }
+    if (rt_json_is_absent(value) || rt_schema_check(schema, value, &report))
+        return 0;
+    for (size_t i = 0; i < report.error_count; i++)
+        rt_jw_str(w, rt_arena_printf(&r->arena, "%s: %.*s", value_member,
+                                     RT_FMT(report.errors[i].message)));
+    if (report.error_count == 0)
+        rt_jw_str(w, rt_arena_printf(&r->arena, "%s: a limit was reached", value_member));
+    return RT_MAX(report.error_count, (size_t)1);
 }
 
 /* Code that cannot be parsed is not valid, whatever its risks. */
-static void write_validity(rt_json_writer *w, rt_json risks)
+static void write_validity(http_request *r, rt_json body, rt_json risks, rt_json_writer *w)
 {
     rt_json_iter it = rt_json_each(risks);
     rt_json risk;
     size_t count = 0;
     rt_jw_karray(w, "errors");
+    count += write_schema_errors(r, body, "input_schema", "input", w);
+    count += write_schema_errors(r, body, "output_schema", "output", w);
     while (rt_json_next(&it, NULL, &risk)) {
         if (!rt_str_eq_c(rt_json_str(rt_json_get_c(risk, "kind")), "syntax"))
             continue;
@@ -195,10 +217,7 @@ static bool validate(http_request *r, http_reply *reply, rt_error *err)
     if (!http_object(r, validate_members, RT_COUNT(validate_members), &body, err))
         return false;
     rt_str language = rt_json_str(rt_json_get_c(body, "language"));
-    if (has_member(body, "input_schema") || has_member(body, "output_schema"))
-        return rt_fail(err, RT_UNSUPPORTED,
-                       "this server does not check data against schemas; leave input_schema and "
-                       "output_schema out to have the code looked at");
+
     if (!rt_engine_validate(r->server->config.engine, &r->caller,
                             language.len > 0 ? language : RT_STR("python"),
                             rt_json_str(rt_json_get_c(body, "code")), &r->arena, &verdict, err))
@@ -212,7 +231,7 @@ static bool validate(http_request *r, http_reply *reply, rt_error *err)
     rt_jw_object(&w);
     rt_jw_kbool(&w, "safe", verdict.is_safe);
     rt_jw_kjson(&w, "risks", risks);
-    write_validity(&w, risks);
+    write_validity(r, body, risks, &w);
     rt_jw_end(&w);
     return true;
 }

@@ -4,6 +4,7 @@
  * is called, and what every answer has.
  */
 #include <arpa/inet.h>
+#include <signal.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static rt_arena arena;
 static void start(rt_server_config config)
 {
     rt_error err = { 0 };
+    signal(SIGPIPE, SIG_IGN);
     rt_store_config where = { .url = RT_STR("sqlite::memory:") };
     rt_telemetry_config spoken = { .service_name = RT_STR("test"), .sample_ratio = -1 };
     cr_assert(rt_store_open(&where, &store, &err), "%s", err.text);
@@ -293,6 +295,18 @@ Test(http, a_client_that_says_nothing_is_hung_up_on, .fini = stop, .timeout = 10
                  RT_STR("POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n"),
                  NULL);
     cr_assert_str_empty(read_all(fd));
+}
+
+Test(http, headers_that_drip_in_are_not_waited_for, .fini = stop, .timeout = 20)
+{
+    start((rt_server_config){ .request_timeout_ms = 1000 });
+    int fd RT_CLEANUP(rt_closep) = dial();
+    uint64_t begin = rt_now_ns();
+    rt_error err = { 0 };
+    rt_write_all(fd, RT_STR("GET / HTTP/1.1\r\nHost: localhost\r\n"), NULL);
+    while (rt_write_all(fd, RT_STR("X-Drip: 1\r\n"), &err) && rt_now_ns() - begin < 10000000000)
+        usleep(200000);
+    cr_assert_neq(err.code, RT_OK, "it still listens");
 }
 
 Test(http, a_server_that_stops_takes_nobody_new, .fini = stop)

@@ -35,13 +35,13 @@ static const struct {
     { 404, "NotFound", "There is no such thing here", IF_NAMED },
     { 409, "Conflict", "Not possible in this state", IF_NAMED },
     { 413, "TooLarge", "More than is taken", WITH_BODY },
+    { 414, "TargetTooLong", "The address is longer than is taken; send data in a body", ALWAYS },
     { 415, "UnsupportedMediaType", "The body must be JSON", WITH_JSON },
     { 416, "RangeNotSatisfiable", "The range begins past the end", IF_NAMED },
     { 422, "Unsupported", "It makes sense, and this server does not do it", IF_NAMED },
     { 429, "TooManyRequests", "Wait as long as Retry-After says", ALWAYS },
     { 499, "Cancelled", "Somebody ended the run before it began", IF_NAMED },
     { 500, "InternalError", "Our mistake; the server's log has it under the request's id", ALWAYS },
-
     { 503, "Unavailable", "Not now; Retry-After says when", ALWAYS },
     { 504, "TimedOut", "It took too long", IF_NAMED },
 };
@@ -138,12 +138,14 @@ static void write_path_parameters(rt_json_writer *w, const http_operation *op)
             continue;
         bool is_rest = piece.ptr[piece.len - 2] == '*';
         rt_str name = rt_str_slice(piece, 1, piece.len - (is_rest ? 2 : 1));
-        char text[64];
+        char text[HTTP_NAME_MAX];
         snprintf(text, sizeof(text), "%.*s", RT_FMT(name));
         if (!is_declared(op, name))
-            write_parameter(
-                w, &(http_parameter){
-                       .name = text, .in = HTTP_IN_PATH, .min = 1, .max = is_rest ? 200 : 255 });
+            write_parameter(w,
+                            &(http_parameter){ .name = text,
+                                               .in = HTTP_IN_PATH,
+                                               .min = 1,
+                                               .max = is_rest ? HTTP_REST_MAX : HTTP_SEGMENT_MAX });
     }
 }
 
@@ -168,7 +170,7 @@ static void write_media(rt_json_writer *w, const char *schema)
         write_ref(w, "schemas", "", schema);
     } else {
         rt_jw_object(w);
-        if (strcmp(schema, HTTP_ANY) != 0 && strcmp(schema, HTTP_BYTES) != 0)
+        if (strcmp(schema, HTTP_HTML) == 0 || strcmp(schema, HTTP_TEXT) == 0)
             rt_jw_kstr(w, "type", RT_STR("string"));
         rt_jw_end(w);
     }

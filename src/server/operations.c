@@ -236,6 +236,18 @@ static bool is_repeated(const http_request *r, const char *name)
     return count > 1;
 }
 
+/* A parameter of the path that no row declares: one segment, or the rest of the path. */
+static bool check_segment(const http_operation *op, const http_pair *given, rt_error *err)
+{
+    char braced[HTTP_NAME_MAX];
+    snprintf(braced, sizeof(braced), "{%.*s}", RT_FMT(given->name));
+    size_t most = strstr(op->path, braced) ? HTTP_SEGMENT_MAX : HTTP_REST_MAX;
+    if (rt_utf8_length(given->value) > most)
+        return rt_fail(err, RT_INVALID, "'%.*s' in the path has more than %zu characters",
+                       RT_FMT(given->name), most);
+    return true;
+}
+
 bool operations_check(const http_request *r, rt_error *err)
 {
     for (const http_parameter *p = r->operation->parameters; p && p->name; p++) {
@@ -247,5 +259,8 @@ bool operations_check(const http_request *r, rt_error *err)
         if (value.ptr && !operations_parameter_check(p, value, err))
             return false;
     }
+    for (size_t i = 0; i < r->path_param_count; i++)
+        if (!check_segment(r->operation, &r->path_params[i], err))
+            return false;
     return true;
 }

@@ -72,6 +72,10 @@ extern const http_operation api_meta_rows[], api_docs_rows[], api_execution_rows
     api_admin_rows[], api_people_rows[], api_report_rows[], api_mcp_rows[];
 /* Each list ends with a row without a method. */
 
+#define HTTP_NAME_MAX    64   /* of a parameter, with its braces */
+#define HTTP_SEGMENT_MAX 255  /* characters of a parameter in the path */
+#define HTTP_REST_MAX    4096 /* of one that takes the rest of the path */
+
 const http_operation *operations_at(size_t i); /* NULL past the last */
 
 typedef struct http_route {

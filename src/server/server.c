@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PATIENCE_FACTOR       2 /* times the time-out: for silence, and then for the headers */
 #define THREAD_STACK_BYTES    ((size_t)512 << 10)
 #define CONNECTION_POOL_BYTES ((size_t)32 << 10) /* headers of one request, at most */
 #define BACKLOG               1024
@@ -163,11 +164,12 @@ static bool start_daemon(rt_server *s, rt_error *err)
     }
     s->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, server_on_request, s, MHD_OPTION_LISTEN_SOCKET, s->listener,
-        MHD_OPTION_URI_LOG_CALLBACK, server_on_target, s, MHD_OPTION_NOTIFY_COMPLETED,
-        server_on_completed, s, MHD_OPTION_CONNECTION_LIMIT, c->max_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((c->request_timeout_ms + 999) / 1000),
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_POOL_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        THREAD_STACK_BYTES, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_URI_LOG_CALLBACK, server_on_target, s, MHD_OPTION_NOTIFY_CONNECTION,
+        server_on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, server_on_completed, s,
+        MHD_OPTION_CONNECTION_LIMIT, c->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)((c->request_timeout_ms + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        CONNECTION_POOL_BYTES, MHD_OPTION_THREAD_STACK_SIZE, THREAD_STACK_BYTES, MHD_OPTION_ARRAY,
+        tls, MHD_OPTION_END);
     if (!s->daemon)
         return rt_fail(err, c->tls_key_file ? RT_INVALID : RT_SYSTEM, "start HTTP%s",
                        c->tls_key_file ? "S: is the certificate's key in the key file?" : "");
@@ -194,8 +196,9 @@ bool rt_server_start(const rt_server_config *config, rt_server **out, rt_error *
     s->rate = server_rate_new(SERVER_RATE_KEYS);
     s->jobs = jobs_new();
     s->mcp = mcp_new(&s->config);
-    if (!check_config(&s->config, err) || !watch_open(&s->watch, err) || !listen_at(s, err) ||
-        !start_daemon(s, err))
+    if (!check_config(&s->config, err) || !watch_open(&s->watch, err) ||
+        !patience_open(PATIENCE_FACTOR * s->config.request_timeout_ms, &s->patience, err) ||
+        !listen_at(s, err) || !start_daemon(s, err))
         return false;
     *out = RT_TAKE(s);
     return true;
@@ -248,6 +251,7 @@ void rt_server_close(rt_server *s)
     rt_closep(&s->listener);
     watch_close(s->watch);
     mcp_free(s->mcp);
+    patience_close(s->patience);
     jobs_free(s->jobs);
     guard_keyring_free(s->keyring);
     server_rate_free(s->rate);

@@ -12,6 +12,7 @@
 #include "server/jobs.h"
 #include "server/mcp.h"
 #include "server/operations.h"
+#include "server/patience.h"
 #include "server/rate.h"
 #include "server/watch.h"
 
@@ -34,6 +35,7 @@ struct rt_server {
     guard_keyring *keyring;
     server_rate *rate;
     watch *watch;
+    patience *patience;
     jobs *jobs;
     mcp *mcp;
     uint64_t started_ns;
@@ -45,6 +47,8 @@ struct rt_server {
 };
 
 /* What libmicrohttpd calls; in http.c. */
+void server_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what);
 void *server_on_target(void *cls, const char *target, struct MHD_Connection *connection);
 enum MHD_Result server_on_request(void *cls, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data,

@@ -19,6 +19,8 @@
     extern const char symbol[] __attribute__((visibility("hidden")))
 
 EMBED(store_step_0001, "0001_house.sql");
+EMBED(store_step_0002, "0002_approvals.sql");
+EMBED(store_step_0003, "0003_tools.sql");
 
 static const struct step {
     unsigned version;
@@ -26,6 +28,8 @@ static const struct step {
     const char *text;
 } steps[] = {
     { 1, "house", store_step_0001 },
+    { 2, "approvals", store_step_0002 },
+    { 3, "tools", store_step_0003 },
 };
 
 static const struct {

@@ -46,6 +46,10 @@ static const part parts[] = {
       "id, user_id, execution_id, session_id, kind, name, type, size, sha256, created_ms,"
       " expires_ms",
       STORE_ARTIFACTS_OF_USER, false },
+    { "approvals", "approvals",
+      "id, workspace_id, key_id, execution_id, session_id, operation, reason, arguments_hash,"
+      " priority, status, created_ms, expires_ms, decided_ms, decided_by, comment",
+      "organisation_id = $1 AND user_id = $2", false },
     { "snippets", "snippets",
       "id, name, description, category, code, language, tags, usage_count, success_rate,"
       " last_used_ms, learned_from, average_exec_ms, average_cost_usd, created_ms, updated_ms",

@@ -103,7 +103,8 @@ static const char *skip_value(const char *at, const char *end)
     return at > from ? at : NULL;
 }
 
-/* -- The members of an object -------------------------------------------------------------------- */
+/* -- The members of an object --------------------------------------------------------------------
+ */
 
 typedef struct member {
     rt_str key, value; /* the key without its quotes, escapes and all */
@@ -231,8 +232,9 @@ static void take_member(rt_mcp_message *out, const member *m, bool *has_method)
 bool rt_mcp_message_scan(rt_str text, rt_mcp_message *out, rt_error *err)
 {
     const rt_str none = { "", 0 };
-    rt_mcp_message found = { .id = none, .method = none, .params = none, .result = none,
-                             .error = none };
+    rt_mcp_message found = {
+        .id = none, .method = none, .params = none, .result = none, .error = none
+    };
     members all = members_of(text);
     member m;
     bool has_method = false;

@@ -4,8 +4,8 @@
  *
  * Promise: every tool has one name, "server:tool", whoever provides it; looking around never loads
  * code or schemas; a provider that is slow, dead or lying costs its own callers an error and nobody
- * else anything. A tool is called only by whom it was granted to: that is decided upstairs (engine),
- * once, for every way a call can come.
+ * else anything. A tool is called only by whom it was granted to: that is decided upstairs
+ * (engine), once, for every way a call can come.
  *
  *     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
  *     rt_tools_open(&(rt_tools_config){ .store = store }, &tools, err);
@@ -25,13 +25,13 @@
 typedef struct rt_tools rt_tools;
 
 typedef enum rt_tool_flags {
-    RT_TOOL_READ_ONLY = 1 << 0,     /* changes nothing */
-    RT_TOOL_DESTRUCTIVE = 1 << 1,   /* may delete or overwrite */
-    RT_TOOL_IDEMPOTENT = 1 << 2,    /* twice is as once */
-    RT_TOOL_OPEN_WORLD = 1 << 3,    /* talks to the world outside */
+    RT_TOOL_READ_ONLY = 1 << 0,   /* changes nothing */
+    RT_TOOL_DESTRUCTIVE = 1 << 1, /* may delete or overwrite */
+    RT_TOOL_IDEMPOTENT = 1 << 2,  /* twice is as once */
+    RT_TOOL_OPEN_WORLD = 1 << 3,  /* talks to the world outside */
     RT_TOOL_NEEDS_APPROVAL = 1 << 4,
-    RT_TOOL_SIDE_EFFECT = 1 << 5,   /* its runs are never answered from the cache */
-    RT_TOOL_SEES_PII = 1 << 6,      /* gets real values in place of tokens */
+    RT_TOOL_SIDE_EFFECT = 1 << 5, /* its runs are never answered from the cache */
+    RT_TOOL_SEES_PII = 1 << 6,    /* gets real values in place of tokens */
 } rt_tool_flags;
 
 typedef struct rt_tool {
@@ -45,8 +45,8 @@ typedef struct rt_tool {
 /* -- Providers --------------------------------------------------------------------------------- */
 
 typedef struct rt_tool_call {
-    rt_str tool;      /* "server:tool" */
-    rt_str arguments; /* a JSON object */
+    rt_str tool;          /* "server:tool" */
+    rt_str arguments;     /* a JSON object */
     uint64_t deadline_ns; /* on rt_now_ns()'s clock; 0: the provider's own time-out */
     int cancel_fd;        /* readable: give up (an rt_canceller's); -1: none */
     void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
@@ -55,9 +55,9 @@ typedef struct rt_tool_call {
 } rt_tool_call;
 
 typedef struct rt_tool_result {
-    rt_str value;     /* JSON: the structured result if there is one, else made of the content */
-    rt_str content;   /* JSON array of MCP content blocks, as the provider gave it */
-    bool is_error;    /* the tool itself failed; value says how */
+    rt_str value;   /* JSON: the structured result if there is one, else made of the content */
+    rt_str content; /* JSON array of MCP content blocks, as the provider gave it */
+    bool is_error;  /* the tool itself failed; value says how */
     uint64_t elapsed_us;
 } rt_tool_result;
 
@@ -92,10 +92,42 @@ size_t rt_tools_list(rt_tools *tools, rt_str category, rt_arena *arena, rt_tool 
 /* With schemas. RT_NOT_FOUND, with a suggestion. */
 bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err);
 
-bool rt_tools_call(rt_tools *tools, const rt_tool_call *call, rt_arena *arena,
-                   rt_tool_result *out, rt_error *err);
+/* A category's tools in at most RT_TOOLS_BROWSE_MAX characters: names, and what is left for their
+ * descriptions. The empty category lists the categories. */
+#define RT_TOOLS_BROWSE_MAX 800 /* 200 tokens */
+rt_str rt_tools_browse(rt_tools *tools, rt_str category, rt_arena *arena);
 
-/* -- Search (search.h has the index alone, for other rooms and for measuring) -------------------- */
+/* 1 to 100 of a-z, A-Z, 0-9, "_" and "-", and nothing that means something to JavaScript. */
+bool rt_tool_name_check(rt_str tool, rt_error *err);
+
+/* Waits until every provider that said its list has changed was asked for the new one. */
+void rt_tools_settle(rt_tools *tools);
+
+bool rt_tools_call(rt_tools *tools, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
+                   rt_error *err);
+
+/* -- Usage ------------------------------------------------------------------------------------- */
+
+typedef struct rt_tool_usage {
+    uint64_t uses, failures, last_used_ms;
+    double average_ms;
+} rt_tool_usage;
+
+/* A use that was no rt_tools_call: a run by hand, a pattern. (A call is counted by itself.) */
+void rt_tools_used(rt_tools *tools, rt_str name, uint64_t elapsed_us, bool is_failure);
+bool rt_tools_usage(rt_tools *tools, rt_str name, rt_tool_usage *out, rt_error *err);
+bool rt_tools_flush(rt_tools *tools, rt_error *err); /* what was counted into the store, now */
+
+/* -- Tools that came by a file: they are found, not called ------------------------------------- */
+
+#define RT_TOOLS_IMPORT_BYTES ((size_t)256 << 20)
+
+/* A JSON array of {name, description, category, input_schema?, output_schema?}, title and server if
+ * there are; replaces tools of the same names. Registries that are open do not see them. */
+bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err);
+
+/* -- Search (search.h has the index alone, for other rooms and for measuring) --------------------
+ */
 
 typedef struct rt_tool_hit {
     rt_tool tool; /* without schemas; lives in the arena */
@@ -104,5 +136,7 @@ typedef struct rt_tool_hit {
 
 size_t rt_tools_search(rt_tools *tools, rt_str query, rt_arena *arena, rt_tool_hit *hits,
                        size_t max);
+
+#include "tools/toolbox.h" /* the sample tools, whose code is here */
 
 #endif

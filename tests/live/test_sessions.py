@@ -154,7 +154,7 @@ def test_a_session_runs_its_own_language(a):
 def test_sessions_leave_room_for_other_runs():
     house = House(cells=4)
     kept = [house.open() for _ in range(3)]
-    with pytest.raises(Refused, match="unavailable: open a session: 3 of 4 cells are taken by sessions"):
+    with pytest.raises(Refused, match="too_many: open a session: 3 of 4 cells are taken by sessions"):
         house.open()
     assert house.ask(op="run", code="return 7", language="python")()["outcome"]["result"] == 7
     kept.pop().close()

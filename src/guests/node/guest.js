@@ -22,12 +22,14 @@ const { compile, isVariable } = require('./compiling.js');
 const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
+const branching = require('./branching.js');
 
 const { parse, stringify } = JSON;
 const { writeSync } = fs;
 const later = setImmediate;
 
 const FRAME_MAX = 64 << 20;
+const SCRIPTS_MAX = 500; // of a session's runs, whose source maps are kept
 const ENV_INPUT_MAX = 100 * 1024; // beyond it one variable no longer fits exec()
 const BASE_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
@@ -89,9 +91,12 @@ class Guest {
     this.port = port;
     this.folder = null; // known when the first run begins
     this.scripts = new Map();
+    this.numbers = new Map(); // of runs, by the name of the script
     this.globals = new Set(); // names that sessions put on globalThis
     this.run = null;
     this.isExiting = false;
+    this.isWatched = false; // whether interrupts reach us
+    this.answerMax = FRAME_MAX;
     this.finish = this.finish.bind(this);
   }
 
@@ -109,15 +114,64 @@ class Guest {
   serve() {
     const frame = this.port.recv(this.control);
     if (frame === null) this.port.exit(0);
-    this.handle(parse(frame.data), frame.fds);
+    const order = parse(frame.data);
+    if (order.op === 'branch') this.branch(order);
+    else this.handle(order, frame.fds);
+  }
+
+  /* -- sessions ------------------------------------------------------------------------------ */
+
+  /** A run that stays can be interrupted; its stdin, if it wants one, is its own. */
+  keep(order) {
+    this.answerMax = Math.min(FRAME_MAX, order.answer_bytes ?? FRAME_MAX);
+    if (!this.isWatched) this.port.onInterrupt(() => this.interrupted());
+    this.isWatched = true;
+    let stdin = null;
+    Object.defineProperty(process, 'stdin', {
+      configurable: true,
+      enumerable: true,
+      get: () => (stdin ??= fs.createReadStream(null, { fd: 0, autoClose: false })),
+    });
+    this.port.setRunning(true);
+  }
+
+  /** V8 has dropped whatever it was doing; timers and promises of the run are no longer awaited. */
+  interrupted() {
+    const { run } = this;
+    if (run.reply !== null) later(() => this.next(run));
+    else {
+      const error = new Error('the run was interrupted');
+      error.name = 'KeyboardInterrupt';
+      this.settle(run, { error });
+    }
+  }
+
+  /** Says whether we can be copied, and waits for it; what comes back may be the copy. */
+  branch(order) {
+    const found = branching.obstacles(this.port);
+    if (found) {
+      this.port.send(this.control, stringify({ op: 'error', id: order.id, message: found }));
+    } else {
+      const place = branching.remember();
+      this.port.send(this.control, stringify({ op: 'ready', id: order.id }));
+      if (this.port.park(this.control)) branching.arrive(this.port, place);
+    }
+    later(() => this.serve());
   }
 
   async handle(order, fds) {
-    const run = { id: order.id, keep: Boolean(order.keep), reply: null, hasFailed: false };
+    const run = {
+      id: order.id,
+      keep: Boolean(order.keep),
+      reply: null,
+      hasFailed: false,
+      isSent: false,
+    };
     this.run = run;
     try {
-      const value = inputOf(order, fds);
+      const value = inputOf(order, fds, this.port);
       if (this.folder === null) this.begin(order);
+      if (run.keep) this.keep(order);
       this.prepare(order, value);
       const { call } = this.compile(order, value, run.keep);
       this.settle(run, { json: toJson(await call()) });
@@ -163,10 +217,10 @@ class Guest {
 
   /** In a session every run's source map stays known, so a second main.js gets a number. */
   filename(name, keep) {
-    const count = [...this.scripts.keys()].filter(
-      (f) => f === name || f.startsWith(`${name}[`),
-    ).length;
-    return keep && count ? `${name}[${count + 1}]` : name;
+    const count = (this.numbers.get(name) ?? 0) + 1;
+    this.numbers.set(name, count);
+    if (this.scripts.size >= SCRIPTS_MAX) this.scripts.delete(this.scripts.keys().next().value);
+    return keep && count > 1 ? `${name}[${count}]` : name;
   }
 
   /** What the code sees as variables. A session finds them on globalThis in its next run too. */
@@ -218,11 +272,15 @@ class Guest {
       run.reply =
         `{"op":"result","id":${stringify(run.id)}` +
         (outcome.json === undefined ? '}' : `,"value":${outcome.json}}`);
-    if (run.keep) later(() => this.next());
+    if (run.keep) later(() => this.next(run));
     else if (failed) this.fail();
   }
 
-  next() {
+  /** An interrupt may end this before it has begun; it is then called again. */
+  next(run) {
+    this.port.setRunning(false);
+    if (run.isSent) return;
+    run.isSent = true;
     this.send();
     this.serve();
   }
@@ -259,14 +317,14 @@ class Guest {
 
   send() {
     let text = this.run.reply;
-    if (Buffer.byteLength(text) > FRAME_MAX)
+    if (Buffer.byteLength(text) > this.answerMax)
       text = stringify({
         op: 'error',
         id: this.run.id,
         type: 'RuntimeError',
         name: 'RangeError',
         message:
-          `the answer has ${text.length} bytes and at most ${FRAME_MAX} fit; ` +
+          `the answer has ${text.length} bytes and at most ${this.answerMax} fit; ` +
           'write it to a file in out/',
       });
     this.port.send(this.control, text);
@@ -288,8 +346,9 @@ class Guest {
   }
 }
 
-function inputOf(order, fds) {
+function inputOf(order, fds, port) {
   try {
+    if (order.stdin_fd !== undefined) port.replace(fds[order.stdin_fd], 0);
     if (!order.input_fd) return order.input;
     const text = readWhole(fds[order.input_fd.index]);
     return order.input_fd.type === 'text' ? text : parse(text);

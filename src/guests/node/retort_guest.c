@@ -7,19 +7,23 @@
  *     const control = guest.serve(3);           // returns in each sealed child
  *     const frame = guest.recv(control);        // { data, fds }, or null at the end
  *
- * Node does not expect to be forked, so four things are repaired around it:
+ * Node does not expect to be forked, so these things are repaired around it:
  *   - V8 marks its heap MADV_DONTFORK: serve() takes the mark off before the first fork. The zygote
  *     runs no JavaScript after that, so no new mapping appears.
  *   - The jail closes every descriptor, libuv's among them; libuv remembers their numbers and would
  *     later close whatever stands there. restore_descriptors() puts something at each number.
  *   - OpenSSL notices a fork by the process id, which can repeat in another pid namespace: without
  *     RAND_poll() two cells could share their random numbers.
+ *   - A session's interpreter is copied while libuv may have a thread pool: the handlers that libuv
+ *     registered for a fork (retort_fork.c remembers them) make it start another.
  *   - Node's own exit joins threads that a fork does not copy: exit() here leaves at once.
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,8 +43,20 @@
 
 /* Of libuv and OpenSSL, which the node binary carries and exports; we have no headers for them. */
 struct uv_loop_s;
+struct uv_handle_s;
 extern int uv_loop_fork(struct uv_loop_s *loop);
+extern size_t uv_handle_size(int kind);
+extern int uv_async_init(struct uv_loop_s *loop, struct uv_handle_s *handle,
+                         void (*call)(struct uv_handle_s *));
+extern int uv_async_send(struct uv_handle_s *handle);
+extern void uv_unref(struct uv_handle_s *handle);
 extern int RAND_poll(void);
+#define UV_ASYNC 1
+
+/* Of V8; both may be called from anywhere, signal handlers included. */
+extern void *current_isolate(void) __asm__("_ZN2v87Isolate10GetCurrentEv");
+extern void terminate_execution(void *isolate) __asm__("_ZN2v87Isolate18TerminateExecutionEv");
+extern void cancel_termination(void *isolate) __asm__("_ZN2v87Isolate24CancelTerminateExecutionEv");
 
 /* A descriptor that libuv has in the zygote and expects in the child. */
 typedef struct held_fd {
@@ -116,8 +132,13 @@ static bool let_heap_be_forked(void)
         char *end;
         uintptr_t from = strtoull(line, &end, 16);
         uintptr_t to = strtoull(end + 1, NULL, 16);
-        madvise((void *)from, to - from, MADV_DOFORK); /* refused for [vvar] alone, which stays */
-        if (!strchr(line, '\n'))
+        char *stop = strchr(line, '\n');
+        char *ring = strstr(line, "[io_uring]");
+        bool is_ring = ring && (!stop || ring < stop);
+        /* Refused for [vvar] alone, which stays. A ring of libuv is memory that every child would
+         * share with every other; libuv makes itself another, or does without. */
+        madvise((void *)from, to - from, is_ring ? MADV_DONTFORK : MADV_DOFORK);
+        if (!stop)
             break;
     }
     free(text);
@@ -180,8 +201,19 @@ static bool remake_pipes(void)
     return true;
 }
 
-/* Puts something at every number libuv remembers, lets it renew itself, takes the rest away. */
-static bool restore_descriptors(int control, struct uv_loop_s *loop)
+static void run_fork_handlers(void)
+{
+    void (*run)(void);
+    *(void **)&run = dlsym(RTLD_DEFAULT, "retort_run_fork_handlers");
+    if (run)
+        run();
+}
+
+/*
+ * Puts something at every number libuv remembers, lets it renew itself, takes the rest away. A live
+ * interpreter has more to renew than a zygote.
+ */
+static bool restore_descriptors(int control, struct uv_loop_s *loop, bool was_live)
 {
     struct stat own, now;
     if (fstat(control, &own) != 0)
@@ -189,12 +221,16 @@ static bool restore_descriptors(int control, struct uv_loop_s *loop)
     for (size_t i = 0; i < held_count; i++)
         if (dup3(control, held[i].fd, O_CLOEXEC) < 0)
             return false;
-    if (!remake_pipes() || uv_loop_fork(loop) != 0)
+    if (!remake_pipes())
+        return false;
+    if (was_live)
+        run_fork_handlers();
+    if (uv_loop_fork(loop) != 0)
         return false;
     for (size_t i = 0; i < held_count; i++)
         if (fstat(held[i].fd, &now) == 0 && now.st_dev == own.st_dev && now.st_ino == own.st_ino)
             close(held[i].fd);
-    return true;
+    return remember_descriptors(); /* from now on these are libuv's, and others the user's */
 }
 
 static napi_value serve(napi_env env, napi_callback_info info)
@@ -209,9 +245,121 @@ static napi_value serve(napi_env env, napi_callback_info info)
     if (!let_heap_be_forked() || !remember_descriptors())
         return fail(env, "serve: /proc/self cannot be read");
     int control = jail_serve(orders, &(jail_hooks){ 0 });
-    if (RAND_poll() != 1 || !restore_descriptors(control, loop))
+    if (RAND_poll() != 1 || !restore_descriptors(control, loop, false))
         _exit(125);
     return number(env, control);
+}
+
+static napi_value own_descriptors(napi_env env, napi_callback_info info)
+{
+    napi_value list;
+    (void)info;
+    napi_create_array(env, &list);
+    for (size_t i = 0; i < held_count; i++)
+        napi_set_element(env, list, (uint32_t)i, number(env, held[i].fd));
+    return list;
+}
+
+/* ---- interrupts ---- */
+
+static struct {
+    napi_env env;
+    napi_ref call;
+    struct uv_handle_s *wake; /* the event loop may be asleep */
+    void *isolate;
+    volatile sig_atomic_t is_running;
+} interrupts;
+
+static void on_signal(int signal)
+{
+    int saved = errno;
+    (void)signal;
+    if (interrupts.is_running) {
+        terminate_execution(interrupts.isolate);
+        uv_async_send(interrupts.wake);
+    }
+    errno = saved;
+}
+
+static void catch_signal(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* On the event loop, with no JavaScript on the stack. */
+static void on_wake(struct uv_handle_s *wake)
+{
+    napi_handle_scope scope;
+    napi_value call, global, result;
+    (void)wake;
+    cancel_termination(interrupts.isolate);
+    if (!interrupts.is_running || napi_open_handle_scope(interrupts.env, &scope) != napi_ok)
+        return;
+    if (napi_get_reference_value(interrupts.env, interrupts.call, &call) == napi_ok &&
+        napi_get_global(interrupts.env, &global) == napi_ok)
+        napi_make_callback(interrupts.env, NULL, global, call, 0, NULL, &result);
+    napi_close_handle_scope(interrupts.env, scope);
+}
+
+static napi_value on_interrupt(napi_env env, napi_callback_info info)
+{
+    napi_value call;
+    struct uv_loop_s *loop = NULL;
+    if (!take_args(env, info, &call, 1))
+        return NULL;
+    interrupts.env = env;
+    interrupts.isolate = current_isolate();
+    interrupts.wake = calloc(1, uv_handle_size(UV_ASYNC));
+    if (!interrupts.wake || napi_create_reference(env, call, 1, &interrupts.call) != napi_ok ||
+        napi_get_uv_event_loop(env, &loop) != napi_ok ||
+        uv_async_init(loop, interrupts.wake, on_wake) != 0)
+        return fail(env, "interrupts cannot be had");
+    uv_unref(interrupts.wake); /* waiting for an interrupt is nothing to wait for */
+    catch_signal();
+    return NULL;
+}
+
+static napi_value set_running(napi_env env, napi_callback_info info)
+{
+    napi_value arg;
+    bool is_running = false;
+    if (take_args(env, info, &arg, 1))
+        napi_get_value_bool(env, arg, &is_running);
+    interrupts.is_running = is_running;
+    return NULL;
+}
+
+static napi_value replace_fd(napi_env env, napi_callback_info info)
+{
+    napi_value args[2];
+    int from, to;
+    if (!take_args(env, info, args, 2) || !take_fd(env, args[0], &from) ||
+        !take_fd(env, args[1], &to))
+        return NULL;
+    return dup2(from, to) == to ? NULL : fail(env, "a descriptor cannot be replaced");
+}
+
+/* Where the interpreter can be copied: false when a frame has come, true in a copy. */
+static napi_value park(napi_env env, napi_callback_info info)
+{
+    napi_value arg, result = NULL;
+    int control;
+    struct uv_loop_s *loop = NULL;
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &control))
+        return NULL;
+    if (napi_get_uv_event_loop(env, &loop) != napi_ok || !let_heap_be_forked() ||
+        !remember_descriptors())
+        return fail(env, "park: the interpreter cannot be prepared");
+    bool has_arrived = jail_park(control) == JAIL_ARRIVED;
+    if (has_arrived) {
+        if (RAND_poll() != 1 || !restore_descriptors(control, loop, true))
+            _exit(125);
+        if (interrupts.wake)
+            catch_signal();
+    }
+    napi_get_boolean(env, has_arrived, &result);
+    return result;
 }
 
 static napi_value is_ahead(napi_env env, napi_callback_info info)
@@ -332,9 +480,19 @@ NAPI_MODULE_INIT()
         const char *name;
         napi_callback call;
     } functions[] = {
-        { "serve", serve },     { "announce", announce }, { "recv", recv_frame },
-        { "send", send_frame }, { "limit", limit },       { "pid", own_pid },
-        { "exit", exit_now },   { "isAhead", is_ahead },
+        { "serve", serve },
+        { "announce", announce },
+        { "recv", recv_frame },
+        { "send", send_frame },
+        { "limit", limit },
+        { "pid", own_pid },
+        { "exit", exit_now },
+        { "isAhead", is_ahead },
+        { "park", park },
+        { "ownDescriptors", own_descriptors },
+        { "replace", replace_fd },
+        { "setRunning", set_running },
+        { "onInterrupt", on_interrupt },
     };
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         napi_value function;

@@ -30,6 +30,10 @@ def remember_source(filename, source):
     linecache.cache[filename] = (len(source), None, lines, filename)
 
 
+def forget_source(filename):
+    linecache.cache.pop(filename, None)
+
+
 def describe_syntax(exc):
     """An error of compiling: it has a place in the source but no stack."""
     error = {"type": "SyntaxError", "name": type(exc).__name__, "message": cut(text_of(exc))}

@@ -32,6 +32,7 @@ import faults
 import imports
 
 FRAME_MAX = 64 << 20
+SOURCES_MAX = 500  # of a session's runs, whose lines can still be shown
 ENV_INPUT_MAX = 100 * 1024  # beyond it one variable no longer fits exec()
 BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/work", "TMPDIR": "/tmp",
             "LANG": "C.UTF-8"}
@@ -52,7 +53,8 @@ class Guest:
         self.answer_max = FRAME_MAX
         self.loop = None
         self.workdir = workdir
-        self.filenames = []
+        self.filenames = []  # the user's scripts, the latest first
+        self.numbers = {}  # of runs, by the name of the script
         os.environ.clear()
         os.environ.update(BASE_ENV)
         sys.path.insert(0, workdir)
@@ -72,6 +74,7 @@ class Guest:
         encode_reply({"id": 0, **reply}).encode()
         self._take_leave()
         self.filenames.clear()
+        self.numbers.clear()
         self.module.__dict__.clear()
         self.module.__dict__.update(scope)
 
@@ -188,9 +191,12 @@ class Guest:
 
     def _filename(self, name, keep):
         """In a session every run's source stays known, so a second main.py gets a number."""
-        count = sum(f == name or f.startswith(name + "[") for f in self.filenames)
-        filename = "%s[%d]" % (name, count + 1) if keep and count else name
+        count = self.numbers[name] = self.numbers.get(name, 0) + 1
+        filename = "%s[%d]" % (name, count) if keep and count > 1 else name
         self.filenames.insert(0, filename)
+        for old in self.filenames[SOURCES_MAX:]:
+            faults.forget_source(old)
+        del self.filenames[SOURCES_MAX:]
         return filename
 
     # -- the run --------------------------------------------------------------------------------

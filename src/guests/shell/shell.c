@@ -6,6 +6,9 @@
  * the script as `bash -c SCRIPT main.sh`, so that its messages name the user's lines; what is too
  * long for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the
  * variable RESULT back through descriptor 9. Nothing needs a directory that can be written.
+ *
+ * In a session each run is a bash of its own. What it leaves behind is what a child can tell its
+ * parent: files, and through descriptor 7, when it ends, its exported variables and its directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +26,20 @@
 
 #define SCRIPT      "main.sh"
 #define SCRIPT_FILE "/tmp/main.sh"
+#define STATE_FD    7
 #define PROLOGUE_FD 8
 #define RESULT_FD   9
 #define ENV_MAX     (100u << 10) /* the kernel takes 128 KiB a variable */
 #define RESULT_MAX  (16u << 20)
 #define BASH        "/bin/bash"
 
+#define STATE_MAX (1u << 20)
+
 static const char prologue[] = "unset BASH_ENV; exec 8<&-\n"
                                "trap '[ -n \"${RESULT+x}\" ] && printf %s \"$RESULT\" >&9' EXIT\n";
+static const char kept_prologue[] =
+    "unset BASH_ENV; exec 8<&-\n"
+    "trap '[ -n \"${RESULT+x}\" ] && printf %s \"$RESULT\" >&9; /usr/bin/env -0 >&7' EXIT\n";
 
 typedef struct run {
     rt_arena arena;
@@ -39,8 +48,21 @@ typedef struct run {
     int input;  /* memory file with the input, or -1 */
     int result; /* memory file that RESULT is written to */
     int prologue;
+    int state;          /* in a session: memory file for what the next run should find, or -1 */
+    int in;             /* in a session: stdin of this run, or -1 */
     const char *script; /* NULL: in SCRIPT_FILE */
+    bool keeps;
 } run;
+
+static volatile sig_atomic_t bash_pid, interrupt_count;
+
+/* The first time bash may clean up; code that does not want to end is ended. */
+static void interrupt_bash(int signal)
+{
+    (void)signal;
+    if (bash_pid > 0)
+        kill((pid_t)-bash_pid, interrupt_count++ == 0 ? SIGINT : SIGKILL);
+}
 
 static uint64_t number_of(rt_json object, const char *key)
 {
@@ -164,6 +186,42 @@ static bool take_input(run *r, const jail_frame *frame, rt_error *err)
     return r->input >= 0;
 }
 
+/* What the last run of the session has exported, as `env -0` lists it. */
+static rt_buf kept_variables;
+
+static bool is_own(rt_str entry)
+{
+    static const char *const own[] = { "_=",        "SHLVL=", "OLDPWD=", "PWD=",
+                                       "BASH_ENV=", "INPUT=", "INPUT_",  "RESULT=" };
+    for (size_t i = 0; i < RT_COUNT(own); i++)
+        if (rt_str_starts(entry, rt_str_of(own[i])))
+            return true;
+    return false;
+}
+
+static void restore_variables(run *r)
+{
+    rt_str rest = rt_buf_str(&kept_variables), entry;
+    while (rest.len > 0 && rt_str_cut(&rest, '\0', &entry))
+        if (rt_str_find(entry, RT_STR("=")) > 0 && !is_own(entry))
+            putenv(rt_arena_copy(&r->arena, entry));
+}
+
+/* A shell that was killed, or that has replaced our trap, leaves things as they were. */
+static void keep_state(run *r)
+{
+    rt_str all = { 0 }, rest, entry;
+    if (r->state < 0 || lseek(r->state, 0, SEEK_SET) < 0 ||
+        !rt_read_fd(r->state, STATE_MAX, &r->arena, &all, &(rt_error){ 0 }) || all.len == 0)
+        return;
+    rt_buf_reset(&kept_variables);
+    rt_buf_add(&kept_variables, all);
+    rest = all;
+    while (rest.len > 0 && rt_str_cut(&rest, '\0', &entry))
+        if (rt_str_starts(entry, RT_STR("PWD=")))
+            (void)!chdir(rt_arena_copy(&r->arena, rt_str_slice(entry, 4, entry.len)));
+}
+
 static void set_environment(run *r)
 {
     rt_str name;
@@ -173,6 +231,7 @@ static void set_environment(run *r)
     setenv("HOME", "/work", 1);
     setenv("TMPDIR", "/tmp", 1);
     setenv("LANG", "C.UTF-8", 1);
+    restore_variables(r);
     rt_json_iter it = rt_json_each(rt_json_get_c(r->request, "env"));
     while (rt_json_next(&it, &name, &value))
         if (is_name(name))
@@ -183,9 +242,12 @@ static void set_environment(run *r)
 
 static _Noreturn void become_bash(const run *r)
 {
-    if ((r->input >= 0 && dup2(r->input, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0 ||
-        dup2(r->prologue, PROLOGUE_FD) < 0)
+    int in = r->input >= 0 ? r->input : r->in;
+    if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0 ||
+        dup2(r->prologue, PROLOGUE_FD) < 0 || (r->keeps && dup2(r->state, STATE_FD) < 0))
         _exit(126);
+    if (r->keeps)
+        setpgid(0, 0); /* so that an interrupt reaches all it has started */
     setenv("BASH_ENV", "/dev/fd/8", 1);
     if (r->script)
         execl(BASH, "bash", "-c", r->script, SCRIPT, (char *)NULL);
@@ -205,18 +267,25 @@ static bool place_script(run *r, rt_error *err)
 static bool run_bash(run *r, int *status, rt_error *err)
 {
     r->result = memory_file("result", (rt_str){ "", 0 }, err);
-    r->prologue = memory_file("prologue", rt_str_of(prologue), err);
-    if (r->result < 0 || r->prologue < 0)
+    r->prologue = memory_file("prologue", rt_str_of(r->keeps ? kept_prologue : prologue), err);
+    r->state = r->keeps ? memory_file("state", (rt_str){ "", 0 }, err) : -1;
+    if (r->result < 0 || r->prologue < 0 || (r->keeps && r->state < 0))
         return false;
     pid_t pid = fork();
     if (pid < 0)
         return rt_fail_errno(err, "start bash");
     if (pid == 0)
         become_bash(r);
+    if (r->keeps)
+        setpgid(pid, pid); /* whoever comes first */
+    interrupt_count = 0;
+    bash_pid = r->keeps ? pid : 0;
     pid_t got;
     do
         got = waitpid(pid, status, 0);
     while (got < 0 && errno == EINTR);
+    bash_pid = 0;
+    keep_state(r);
     return got == pid ? true : rt_fail_errno(err, "wait for bash");
 }
 
@@ -257,8 +326,27 @@ static void report_result(int control, run *r)
     jail_frame_send(control, text.ptr, text.len, NULL, 0, NULL);
 }
 
+/* A longer answer than its reader takes would end the session. */
+static bool is_too_long(run *r, uint64_t *size)
+{
+    struct stat st;
+    uint64_t most = number_of(r->request, "answer_bytes");
+    *size = fstat(r->result, &st) == 0 ? (uint64_t)st.st_size : 0;
+    return most > 0 && *size > most;
+}
+
 static int report(int control, run *r, int status)
 {
+    uint64_t size;
+    if (is_too_long(r, &size)) {
+        report_error(control, r->id, "ValueError",
+                     rt_arena_printf(&r->arena,
+                                     "RESULT has %llu bytes, which is more than the output limit; "
+                                     "write it to a file in out/",
+                                     (unsigned long long)size),
+                     1);
+        return 1;
+    }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         report_result(control, r);
         return 0;
@@ -272,15 +360,24 @@ static int report(int control, run *r, int status)
     return code;
 }
 
+static int take_descriptor(const jail_frame *frame, uint64_t index)
+{
+    return index < frame->fd_count ? fcntl(frame->fds[index], F_DUPFD_CLOEXEC, 20) : -1;
+}
+
 static int serve_run(int control, const jail_frame *frame, bool *keeps)
 {
+    static bool has_limits;
     rt_error err = { 0 };
-    run r = { .input = -1, .result = -1, .prologue = -1 };
+    run r = { .input = -1, .result = -1, .prologue = -1, .state = -1, .in = -1 };
     int status = 0;
     bool ok = rt_json_parse((rt_str){ frame->data, frame->len }, &r.arena, &r.request, &err);
     rt_json_i64(rt_json_get_c(r.request, "id"), &r.id);
-    *keeps = rt_json_bool(rt_json_get_c(r.request, "keep"), false);
-    ok = ok && apply_limits(r.request, &err);
+    *keeps = r.keeps = rt_json_bool(rt_json_get_c(r.request, "keep"), false);
+    ok = ok && (has_limits || apply_limits(r.request, &err));
+    has_limits = true;
+    if (ok && !rt_json_is_absent(rt_json_get_c(r.request, "stdin_fd")))
+        r.in = take_descriptor(frame, number_of(r.request, "stdin_fd"));
     if (ok)
         set_environment(&r);
     ok = ok && take_input(&r, frame, &err) && place_script(&r, &err) && run_bash(&r, &status, &err);
@@ -292,6 +389,9 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     rt_closep(&r.input);
     rt_closep(&r.result);
     rt_closep(&r.prologue);
+    rt_closep(&r.state);
+    rt_closep(&r.in);
+    clearenv(); /* what was put there goes with the arena */
     rt_arena_done(&r.arena);
     return code;
 }
@@ -319,6 +419,7 @@ int main(void)
     jail_frame frame;
     int code = 0;
     bool keeps = true;
+    signal(SIGINT, interrupt_bash);
     while (keeps && jail_frame_recv(control, JAIL_FRAME_MAX, &frame, NULL)) {
         code = serve_run(control, &frame, &keeps);
         jail_frame_done(&frame);

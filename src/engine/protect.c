@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * protect.c - personal data on its way in and on its way out.
+ *
+ * With a privacy mode, code gets its input masked, and everything that comes out of it is masked
+ * again before anybody else sees it: the value, both streams, the error, files of text. Values
+ * behind tokens are in a vault of this run, in memory, and gone with it; they come back only into
+ * the answer, and only when the request asked for that. What was found goes on record by type.
+ */
+#include "engine/engine_internal.h"
+
+static rt_privacy_mask mask_of(const passage *p)
+{
+    return (rt_privacy_mask){ .mode = p->privacy.mode,
+                              .vault = p->vault,
+                              .is_stable = p->privacy.is_stable };
+}
+
+static bool mask_json(passage *p, rt_json value, rt_privacy_report *found, rt_str *out,
+                      rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_privacy_mask mask = mask_of(p);
+    rt_buf_init(&text, RT_JSON_SIZE_CEILING);
+    if (!rt_privacy_mask_json(value, &mask, &text, found, err) || !rt_buf_ok(&text, err))
+        return false;
+    *out = rt_arena_str(p->arena, rt_buf_str(&text));
+    return true;
+}
+
+static bool mask_text(passage *p, rt_str *text, rt_error *err)
+{
+    rt_buf masked RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_privacy_mask mask = mask_of(p);
+    if (text->len == 0)
+        return true;
+    rt_buf_init(&masked, RT_JSON_SIZE_CEILING);
+    if (!rt_privacy_mask_text(*text, &mask, &masked, &p->pii_out, err) || !rt_buf_ok(&masked, err))
+        return false;
+    *text = rt_arena_str(p->arena, rt_buf_str(&masked));
+    return true;
+}
+
+bool engine_protect_input(passage *p, rt_error *err)
+{
+    const rt_request *r = p->request;
+    rt_json value = r->input_json;
+    p->input = r->input;
+    if (p->privacy.mode == RT_PRIVACY_OFF)
+        return true;
+    if (p->privacy.mode == RT_PRIVACY_TOKENS && !rt_privacy_vault_open(&p->vault, err))
+        return rt_wrap(err, "the vault of the run");
+    if (!r->has_input)
+        return true;
+    if (r->is_input_text) {
+        rt_str text = r->input;
+        rt_privacy_report out = p->pii_out;
+        bool ok = mask_text(p, &text, err);
+        p->pii_in = p->pii_out;
+        p->pii_out = out;
+        p->input = text;
+        return ok || rt_wrap(err, "mask the input");
+    }
+    if (rt_json_is_absent(value) && !rt_json_parse(r->input, p->arena, &value, err))
+        return rt_wrap(err, "input");
+    return mask_json(p, value, &p->pii_in, &p->input, err) || rt_wrap(err, "mask the input");
+}
+
+static bool mask_files(passage *p, rt_error *err)
+{
+    for (size_t i = 0; i < p->outcome.artifact_count; i++) {
+        rt_file *f = &p->outcome.artifacts[i];
+        bool is_text =
+            rt_utf8_valid(f->data) && !memchr(f->data.ptr ? f->data.ptr : "", 0, f->data.len);
+        if (f->is_cut || !is_text)
+            continue;
+        if (!mask_text(p, &f->data, err))
+            return false;
+        f->size = f->data.len;
+    }
+    return true;
+}
+
+static bool mask_outcome(passage *p, rt_error *err)
+{
+    rt_outcome *o = &p->outcome;
+    rt_json value;
+    if (o->has_value && (!rt_json_parse(o->value, p->arena, &value, err) ||
+                         !mask_json(p, value, &p->pii_out, &o->value, err)))
+        return false;
+    return mask_text(p, &o->out, err) && mask_text(p, &o->err, err) &&
+           mask_text(p, &o->error.message, err) && mask_text(p, &o->error.stack, err) &&
+           mask_files(p, err);
+}
+
+/* The answer alone gets its values back; what is kept and recorded has the tokens. */
+static bool put_values_back(passage *p, rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json value;
+    if (!p->outcome.has_value || !rt_json_parse(p->outcome.value, p->arena, &value, err))
+        return !p->outcome.has_value;
+    rt_buf_init(&text, RT_JSON_SIZE_CEILING);
+    if (!rt_privacy_unmask_json(value, p->vault, &text, err))
+        return rt_wrap(err, "put the values back into the answer");
+    p->outcome.value = rt_arena_str(p->arena, rt_buf_str(&text));
+    return true;
+}
+
+/* Watchers saw nothing while it ran: what they may see is only known now. */
+static bool tell_streams(passage *p)
+{
+    const rt_str streams[] = { p->outcome.out, p->outcome.err };
+    bool is_heard = true;
+    for (int i = 0; i < 2 && is_heard; i++)
+        if (streams[i].len > 0 && p->request->on_event)
+            is_heard = engine_tell_output(p, i + 1, streams[i]);
+    return is_heard;
+}
+
+bool engine_protect_output(passage *p, rt_error *err)
+{
+    if (p->privacy.mode == RT_PRIVACY_OFF)
+        return true;
+    if (!mask_outcome(p, err))
+        return rt_wrap(err, "mask what came out");
+    if (!tell_streams(p))
+        return rt_fail(err, RT_CANCELLED, "nobody listens any more");
+    return !p->privacy.is_detokenized || !p->vault || put_values_back(p, err);
+}
+
+/* Raw personal data is never kept in the cache: not what was put back, nor what nobody masked. */
+bool engine_is_private(const passage *p)
+{
+    rt_pii_spans found = { 0 };
+    if (p->privacy.is_detokenized)
+        return true;
+    if (p->privacy.mode != RT_PRIVACY_OFF || p->engine->config.is_privacy_off)
+        return false;
+    return !rt_privacy_scan(p->answer->json, &(rt_privacy_options){ 0 }, p->arena, &found, NULL) ||
+           found.count > 0;
+}

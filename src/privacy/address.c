@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * address.c - postal addresses, found by the numbers in them.
+ *
+ * Four ways in: a house number before a street (12 Main Street, 12 rue Monge), after one
+ * (Hauptstraße 12, Calle Mayor 12), a box (PO Box 12), and a last line with a postcode
+ * (Springfield, IL 62704). What follows is address_tail.c's. A shape that is weak alone needs a
+ * tail, or words that speak of an address.
+ */
+#include "privacy/address_internal.h"
+
+enum { NAME_WORDS_MAX = 6, LABELLED_MAX = 200 };
+
+/* ---- after a house number ---- */
+
+static bool can_be_house(const privacy_scan *scan, const cluster *c, size_t g)
+{
+    const group *n = &c->groups[g];
+    char prior = before(scan, n->start);
+    if (n->len > 5 || c->has_plus)
+        return false;
+    if (g && n->sep == SEP_DASH)
+        return c->groups[g - 1].len <= 5; /* 12-14 Main Street */
+    return !is_class(prior, IS_WORD) && !is_one_of(prior, "_$.:@+-%=/\\&*");
+}
+
+static bool is_banned_before(const privacy_scan *scan, size_t start)
+{
+    address_word w;
+    return address_previous(scan->text, start, &w) && is_a(SET_BAN, address_text(scan->text, &w));
+}
+
+/* Past "12", "12B", "12 bis", "12/3", and the comma some put there. */
+static size_t house_end(rt_str text, size_t end)
+{
+    static const char *const again[] = { " bis", " ter", " quater" };
+    if (is_class(at(text, end), IS_LETTER) && !is_class(at(text, end + 1), IS_WORD))
+        end++;
+    for (size_t k = 0; k < RT_COUNT(again); k++) {
+        size_t n = strlen(again[k]);
+        if (rt_str_eq(rt_str_slice(text, end, end + n), (rt_str){ again[k], n }) &&
+            !is_class(at(text, end + n), IS_WORD))
+            end += n;
+    }
+    return end;
+}
+
+typedef struct street {
+    size_t end;
+    int score; /* 0: there is none */
+} street;
+
+static bool is_direction(rt_str s)
+{
+    static const char *const names[] = { "N",  "S",  "E",     "W",     "NE",   "NW",
+                                         "SE", "SW", "North", "South", "East", "West" };
+    for (size_t i = 0; i < RT_COUNT(names); i++)
+        if (rt_str_eq_c(s, names[i]))
+            return true;
+    return false;
+}
+
+/* The dot of "St." and a direction after the street word. */
+static size_t street_end(rt_str text, size_t end)
+{
+    address_word w;
+    end += at(text, end) == '.' && is_one_of(at(text, end + 1), " ,\n");
+    if (address_next(text, end, &w) && is_direction(address_text(text, &w)))
+        end = w.end;
+    return end;
+}
+
+/* Words up to a street word: "[12] Old Mill Road". */
+static street name_then_kind(const privacy_scan *scan, size_t i)
+{
+    rt_str text = scan->text;
+    street found = { 0 };
+    unsigned titles = 0;
+    address_word w;
+    bool is_gadget = false;
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, i, &w); k++) {
+        rt_str s = address_text(text, &w);
+        if (w.has_digit && is_class(text.ptr[w.end - 1], IS_DIGIT))
+            return found; /* "5th Avenue" has a name, "12 3 Road" has none */
+        uint32_t known = privacy_vocabulary(s);
+        bool is_strong = k > 0 && (known & VOC(SET_STRONG_LAST));
+        bool is_weak = k > 0 && !is_strong && (known & VOC(SET_WEAK_LAST));
+        if ((is_strong || is_weak) && !is_gadget) {
+            bool is_proper = titles == k && (w.is_title || is_strong);
+            int score = is_proper ? (is_strong ? 78 : 42) : is_strong && s.len > 2 ? 46 : 0;
+            if (scan->is_lenient && is_strong && score)
+                score = RT_MAX(score, RT_PRIVACY_MIN_SCORE);
+            if (score >= found.score && score)
+                found = (street){ w.end, score };
+        } else if (found.score || (k > 0 && !w.is_title && !w.has_digit && k > 3)) {
+            break;
+        }
+        /* "2 minutes drive", "500 GB drive": small words and measures are no names. */
+        if (known & VOC(SET_THING))
+            return found;
+        titles += w.is_title || w.has_digit;
+        is_gadget = known & VOC(SET_GADGET);
+        i = w.end + (at(text, w.end) == '.' && w.end - w.start <= 3);
+    }
+    return found;
+}
+
+/* A street word, then the name: "[12] rue de la Paix". */
+static street kind_then_name(rt_str text, size_t i)
+{
+    address_word kind, w;
+    size_t end;
+    unsigned titles = 0;
+    i += at(text, i) == ',';
+    if (!address_next(text, i, &kind))
+        return (street){ 0 };
+    rt_str s = address_text(text, &kind);
+    uint32_t known = privacy_vocabulary(s);
+    bool is_strong = known & VOC(SET_STRONG_FIRST);
+    if (!is_strong && !(known & VOC(SET_WEAK_FIRST)))
+        return (street){ 0 };
+    end = kind.end + (at(text, kind.end) == '.');
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, end, &w); k++) {
+        bool is_small = is_a(SET_SMALL, address_text(text, &w)) || at(text, w.start + 1) == '\'';
+        if (!w.is_title && !is_small && !(w.has_digit && k == 0) && k > 0)
+            break;
+        titles += w.is_title || (k == 0 && !is_small);
+        end = w.end;
+    }
+    if (!titles)
+        return (street){ 0 };
+    return (street){ end, is_strong ? 74 : 44 };
+}
+
+/* ---- before a house number ---- */
+
+static bool ends_like(rt_str s, const char *const *ends, size_t count)
+{
+    char folded[64];
+    size_t len;
+    if (!privacy_fold(s, folded, sizeof(folded), &len))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(ends[i]);
+        if (n <= len && ends[i][n - 1] == folded[len - 1] &&
+            memcmp(folded + len - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int score_compound(rt_str s)
+{
+    static const char *const strong[] = {
+        "straße", "strasse", "str",    "gasse",  "platz", "allee", "weg",   "straat",   "laan",
+        "plein",  "gracht",  "singel", "steeg",  "vägen", "gatan", "gata",  "väg",      "gränd",
+        "vej",    "veien",   "vegen",  "gade",   "katu",  "utca",  "körút", "chaussee", "ufer",
+        "damm",   "stieg",   "pfad",   "straße", "tér",   "út",
+    };
+    static const char *const weak[] = { "ring", "hof",    "markt",  "dijk",   "kade",
+                                        "wall", "graben", "berg",   "bogen",  "stræde",
+                                        "kuja", "polku",  "torget", "brücke", "steig",
+                                        "gate", "park",   "plan",   "tie" };
+    if (s.len < 3 || !is_class(s.ptr[0], IS_UPPER | IS_HIGH))
+        return 0;
+    if (ends_like(s, strong, RT_COUNT(strong)))
+        return s.len > 4 ? 74 : 66;
+    return s.len > 5 && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
+}
+
+/* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
+static street street_before(rt_str text, size_t i)
+{
+    address_word w;
+    street found = { 0 };
+    static const char *const numbers[] = { " n\xC2\xB0", " n\xC2\xBA", " nr.", " no.",
+                                           " N\xC2\xBA", " Nr.",       " č.",  " д." };
+    while (i && is_one_of(text.ptr[i - 1], " ,"))
+        i--;
+    bool is_sign = i && (text.ptr[i - 1] == '.' || is_class(text.ptr[i - 1], IS_HIGH));
+    for (size_t k = 0; is_sign && k < RT_COUNT(numbers); k++)
+        if (rt_str_ends(rt_str_slice(text, 0, i), rt_str_of(numbers[k])))
+            i -= strlen(numbers[k]);
+    i -= i && text.ptr[i - 1] == ',';
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
+        rt_str s = address_text(text, &w);
+        uint32_t known = privacy_vocabulary(s);
+        bool is_small = known & VOC(SET_SMALL);
+        if (k == 0 && score_compound(s)) {
+            address_word more;
+            found = (street){ w.start, score_compound(s) };
+            bool is_apart = s.len <= 8 && address_previous(text, w.start, &more) && more.is_title &&
+                            !more.has_digit;
+            bool is_whole = s.len <= 7; /* "Straße" itself: the name stands before it */
+            if (is_apart && is_whole)
+                found.end = more.start;
+            else if (is_whole && s.len <= 4)
+                found.score = 0;
+            return found;
+        }
+        bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST));
+        bool is_weak = k > 0 && w.is_title && (known & VOC(SET_WEAK_FIRST));
+        if (is_strong || is_weak)
+            found = (street){ w.start, is_strong ? 72 : 46 };
+        if (is_strong || (!w.is_title && !is_small && !is_strong) || w.has_digit)
+            break;
+        i = w.start;
+    }
+    return found;
+}
+
+/* Where "PO Box", "P.O. Box", "Postfach" or the like before the number begins, or SIZE_MAX. */
+static size_t box_begin(rt_str text, size_t i)
+{
+    static const char *const names[] = { "po box",     "p.o. box",        "p.o.box",  "p. o. box",
+                                         "pobox",      "post office box", "postfach", "postbus",
+                                         "apartado",   "casella postale", "apdo.",    "gpo box",
+                                         "box number", "boîte postale",   "c.p.",     "postboks",
+                                         "psc",        "locked bag" };
+    address_word last;
+    while (i && is_one_of(text.ptr[i - 1], " #:."))
+        i--;
+    if (!address_previous(text, i, &last) || !is_a(SET_BOX, address_text(text, &last)))
+        return SIZE_MAX;
+    for (size_t k = 0; k < RT_COUNT(names); k++) {
+        size_t n = strlen(names[k]), j = 0;
+        size_t len = n - (names[k][n - 1] == '.');
+        if (i < len)
+            continue;
+        while (j < len && lower(text.ptr[i - len + j]) == names[k][j])
+            j++;
+        if (j == len && (i == len || !is_class(text.ptr[i - len - 1], IS_WORD)))
+            return i - len;
+    }
+    return SIZE_MAX;
+}
+
+/* ---- putting it together ---- */
+
+static int with_context(privacy_scan *scan, size_t start, size_t end, int score)
+{
+    privacy_context context;
+    privacy_context_at(scan, start, end, &context);
+    return score + (context.distance[TOPIC_ADDRESS] <= 4 ? 16 : 0);
+}
+
+/* "Flat 3, [12 High Street]": the unit some put first. */
+static size_t unit_begin(rt_str text, size_t start)
+{
+    address_word value, unit;
+    size_t i = start;
+    while (i && is_one_of(text.ptr[i - 1], " ,\n\r"))
+        i--;
+    if (i == start || !address_previous(text, i, &value) || value.end - value.start > 5 ||
+        (!value.has_digit && value.end - value.start > 1) ||
+        !address_previous(text, value.start, &unit) || !unit.is_title ||
+        !is_a(SET_UNIT, address_text(text, &unit)))
+        return start;
+    return unit.start;
+}
+
+static bool take(privacy_scan *scan, size_t start, size_t end, int score)
+{
+    tail rest = address_tail(scan->text, end);
+    if (score == 0)
+        return false;
+    if (rest.is_hard)
+        score += 24;
+    start = unit_begin(scan->text, start);
+    score = with_context(scan, start, rest.end, score);
+    if (!privacy_add(scan, RT_PII_ADDRESS, start, rest.end, RT_MIN(score, 96)))
+        return false;
+    scan->address_end = rest.end;
+    return true;
+}
+
+static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
+{
+    size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
+    size_t name = end + (at(scan->text, end) == ',');
+    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start))
+        return false;
+    street found = kind_then_name(scan->text, name);
+    if (!found.score)
+        found = name_then_kind(scan, name);
+    if (!found.score)
+        return false;
+    if (g && c->groups[g].sep == SEP_DASH && c->groups[g - 1].len <= 5)
+        start = c->groups[g - 1].start;
+    return take(scan, start, street_end(scan->text, found.end), found.score);
+}
+
+static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
+{
+    size_t end = c->groups[g].end;
+    size_t box = box_begin(scan->text, c->groups[g].start);
+    if (box != SIZE_MAX)
+        return take(scan, box, end, 76);
+    street found = street_before(scan->text, c->groups[g].start);
+    if (!found.score || found.end < scan->address_end)
+        return false;
+    if (g + 1 < c->count && c->groups[g + 1].len <= 4 &&
+        (c->groups[g + 1].sep == SEP_DASH || c->groups[g + 1].sep == SEP_SLASH))
+        end = c->groups[g + 1].end;
+    if (is_class(at(scan->text, end), IS_LETTER) && !is_class(at(scan->text, end + 1), IS_WORD))
+        end++;
+    else if (at(scan->text, end) == ' ' && is_class(at(scan->text, end + 1), IS_LOWER) &&
+             is_one_of(at(scan->text, end + 2), ",\n"))
+        end += 2;
+    if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
+        return false;
+    return take(scan, found.end, end, found.score);
+}
+
+/* "Springfield, IL 62704" by itself; also "APO AE 09012". */
+static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
+{
+    rt_str text = scan->text;
+    const group *code = &c->groups[g];
+    address_word state, town;
+    if (code->len != 5 || !address_previous(text, code->start, &state) ||
+        state.end - state.start != 2 || !is_class(text.ptr[state.start], IS_UPPER) ||
+        !is_class(text.ptr[state.start + 1], IS_UPPER) ||
+        !is_a(SET_STATE, address_text(text, &state)))
+        return false;
+    size_t i = state.start, start = state.start;
+    while (i && is_one_of(text.ptr[i - 1], " ,"))
+        i--;
+    for (unsigned k = 0; k < 3 && address_previous(text, i, &town) && town.is_title &&
+                         !town.has_digit && town.start >= scan->address_end;
+         k++)
+        i = start = town.start;
+    if (start == state.start)
+        return false;
+    tail rest = address_tail(text, state.end);
+    return privacy_add(scan, RT_PII_ADDRESS, start, RT_MAX(rest.end, code->end),
+                       with_context(scan, start, code->end, 64));
+}
+
+/* 〒100-0005 and 東京都千代田区1-2-3: characters of East Asia around the number. */
+static bool take_east_asian(privacy_scan *scan, const cluster *c, size_t g)
+{
+    static const char *const marks[] = { "丁目", "番", "号", "区", "市", "町", "路", "街", "〒",
+                                         "县",   "省", "県", "村", "동", "로", "길", "구" };
+    rt_str text = scan->text;
+    size_t start = c->groups[g].start, end = c->groups[c->count - 1].end, hits = 0;
+    size_t least = start > 90 ? start - 90 : 0, most = RT_MIN(text.len, end + 60);
+    bool touches = is_class(before(scan, start), IS_HIGH) || is_class(at(text, end), IS_HIGH);
+    if (g || !touches)
+        return false;
+    while (start > least &&
+           (is_class(text.ptr[start - 1], IS_HIGH | IS_DIGIT) || text.ptr[start - 1] == '-'))
+        start--;
+    while (end < most && (is_class(text.ptr[end], IS_HIGH | IS_DIGIT) || text.ptr[end] == '-'))
+        end++;
+    while (end > c->groups[g].end && ((unsigned char)at(text, end) & 0xC0) == 0x80)
+        end--;
+    while (start < c->groups[g].start && ((unsigned char)text.ptr[start] & 0xC0) == 0x80)
+        start++;
+    for (size_t k = 0; k < RT_COUNT(marks); k++)
+        hits += rt_str_find(rt_str_slice(text, start, end), rt_str_of(marks[k])) >= 0;
+    return privacy_add(scan, RT_PII_ADDRESS, start, end, hits >= 3 ? 75 : hits == 2 ? 56 : 0);
+}
+
+void privacy_address(privacy_scan *scan, const cluster *c, size_t g)
+{
+    if (!wants(scan, RT_PII_ADDRESS) || c->groups[g].start < scan->address_end ||
+        c->groups[g].is_dead)
+        return;
+    if (take_east_asian(scan, c, g))
+        return;
+    if (can_be_house(scan, c, g) &&
+        (take_after_number(scan, c, g) || take_before_number(scan, c, g)))
+        return;
+    take_last_line(scan, c, g);
+}
+
+/* A British or Canadian postcode whose first digit is at i, with the town before it. */
+void privacy_postcode(privacy_scan *scan, size_t i)
+{
+    rt_str text = scan->text;
+    size_t start = i, end;
+    address_word town;
+    if (!wants(scan, RT_PII_ADDRESS) || i < scan->address_end)
+        return;
+    while (start && i - start < 2 && is_class(text.ptr[start - 1], IS_UPPER))
+        start--;
+    if (start == i || is_class(before(scan, start), IS_WORD) ||
+        is_one_of(before(scan, start), "-_/."))
+        return;
+    end = address_lettered_code(text, start);
+    if (end == start || !memchr(text.ptr + start, ' ', end - start))
+        return;
+    size_t j = start;
+    while (j && is_one_of(text.ptr[j - 1], " ,\n"))
+        j--;
+    for (unsigned k = 0; k < 2 && j >= scan->address_end && address_previous(text, j, &town) &&
+                         town.is_title && !town.has_digit;
+         k++)
+        j = start = town.start;
+    if (privacy_add(scan, RT_PII_ADDRESS, start, end, with_context(scan, start, end, 56)))
+        scan->address_end = end;
+}
+
+/* ---- by its label ---- */
+
+static bool is_address_name(rt_str name)
+{
+    static const char *const others[] = { "ip",     "mail",    "mac",    "web",      "wallet",
+                                          "mem",    "bitcoin", "url",    "http",     "host",
+                                          "server", "bind",    "listen", "contract", "eth",
+                                          "btc",    "base",    "port",   "remote",   "net" };
+    char folded[64];
+    size_t len, start = name.len;
+    while (start && is_class(name.ptr[start - 1], IS_LETTER | IS_HIGH) &&
+           !(start < name.len && is_class(name.ptr[start], IS_UPPER) &&
+             is_class(name.ptr[start - 1], IS_LOWER)))
+        start--;
+    if (!is_a(SET_ADDRESS_NAME, rt_str_slice(name, start, name.len)) ||
+        !privacy_fold(rt_str_slice(name, name.len > 60 ? name.len - 60 : 0, name.len), folded,
+                      sizeof(folded), &len))
+        return false;
+    for (size_t i = 0; i < RT_COUNT(others); i++)
+        if (strstr(folded, others[i]))
+            return false;
+    return true;
+}
+
+static bool looks_postal(rt_str s)
+{
+    size_t digits = 0, letters = 0, blanks = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        digits += is_class(s.ptr[i], IS_DIGIT);
+        letters += is_class(s.ptr[i], IS_LETTER | IS_HIGH);
+        blanks += s.ptr[i] == ' ';
+        if (is_one_of(s.ptr[i], "@{}=<>$_\\|"))
+            return false;
+    }
+    return digits >= 1 && digits <= 16 && letters >= 4 && blanks >= 1 && s.len >= 8 &&
+           letters > digits;
+}
+
+size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i)
+{
+    rt_str text = scan->text;
+    if (!wants(scan, RT_PII_ADDRESS) || name.len < 4 || !is_address_name(name))
+        return i ? i - 1 : 0;
+    size_t most = RT_MIN(text.len, i + LABELLED_MAX);
+    while (i < most && is_one_of(text.ptr[i], " \t\"'*\n"))
+        i++;
+    size_t end = i;
+    while (end < most && !is_one_of(text.ptr[end], "\n\"<;|") &&
+           !(text.ptr[end] == '.' && at(text, end + 1) == ' ' && end - i > 3 &&
+             is_class(text.ptr[end - 1], IS_LOWER) && is_class(text.ptr[end - 3], IS_LOWER)))
+        end++;
+    while (end > i && is_one_of(text.ptr[end - 1], " .,"))
+        end--;
+    if (end < most && looks_postal(rt_str_slice(text, i, end))) {
+        tail rest = address_tail(text, end);
+        privacy_add(scan, RT_PII_ADDRESS, i, RT_MAX(end, rest.end), 58);
+    } else if (end == text.len && looks_postal(rt_str_slice(text, i, end))) {
+        privacy_add(scan, RT_PII_ADDRESS, i, end, 58);
+    }
+    return i;
+}

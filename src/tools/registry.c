@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.c - providers, and the one list of tools made of theirs.
+ *
+ * Looking around reads the current catalogue (catalogue.c) and never talks to a provider. When a
+ * provider says that its list has changed, a thread of its own asks it for the new one, so a
+ * provider that takes its time delays nobody else's list. Calls go straight to the provider, side
+ * by side, without a lock; a provider that is removed is closed when its last call has returned.
+ *
+ * `lock` guards the table of providers and the pointer to the catalogue, never a call to either.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "tools/tools_internal.h"
+
+enum { TOOLS_PER_PROVIDER_MAX = 100000, TOOL_NAME_MAX = 100, BROWSE_TEXT_MAX = 120 };
+
+typedef struct entry {
+    rt_tools *tools;
+    rt_provider *provider;
+    tools_list *list;
+    size_t users;              /* calls and listings under way */
+    bool is_listing, is_stale; /* a thread asks it; it has changed again meanwhile */
+    bool is_removed;
+    struct entry *next;
+} entry;
+
+struct rt_tools {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* users or is_listing of some provider went down */
+    entry *entries;
+    tools_list *imports;
+    tools_catalogue *catalogue;
+    tools_counts *counts;
+};
+
+/* -- Names ---------------------------------------------------------------------------------------
+ */
+
+bool rt_tool_name_check(rt_str tool, rt_error *err)
+{
+    static const char *const forbidden[] = { "__proto__",        "constructor",
+                                             "prototype",        "__defineGetter__",
+                                             "__defineSetter__", "__lookupGetter__",
+                                             "__lookupSetter__" };
+    if (tool.len == 0 || tool.len > TOOL_NAME_MAX)
+        return rt_fail(err, RT_INVALID, "a tool's name has 1 to %d characters", TOOL_NAME_MAX);
+    for (size_t i = 0; i < tool.len; i++) {
+        char c = tool.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-')
+            return rt_fail(err, RT_INVALID,
+                           "a tool's name is of letters, digits, '_' and '-' only");
+    }
+    for (size_t i = 0; i < RT_COUNT(forbidden); i++)
+        if (rt_str_find(tool, rt_str_of(forbidden[i])) >= 0)
+            return rt_fail(err, RT_INVALID, "a tool's name must not contain %s", forbidden[i]);
+    return true;
+}
+
+static rt_str own_part(rt_str name, rt_str server)
+{
+    bool has_server =
+        rt_str_starts(name, server) && name.len > server.len && name.ptr[server.len] == ':';
+    return has_server ? rt_str_slice(name, server.len + 1, name.len) : name;
+}
+
+/* -- Lists ---------------------------------------------------------------------------------------
+ */
+
+/* A tool's version is that of its input: what code was written against. */
+static rt_str version_of(const rt_tool *t, rt_arena *arena)
+{
+    char hex[RT_SHA256_HEX];
+    if (t->version.len > 0 || t->input_schema.len == 0)
+        return t->version;
+    rt_sha256_hex(t->input_schema, hex);
+    return rt_arena_str(arena, (rt_str){ hex, 16 });
+}
+
+/* Tools whose names will not do are left out: the others are no worse for it. */
+static void adopt(tools_list *list, rt_str server, rt_tool *tools, size_t count)
+{
+    list->tools = rt_arena_alloc(&list->arena, (count + 1) * sizeof(*list->tools));
+    for (size_t i = 0; i < count && list->count < TOOLS_PER_PROVIDER_MAX; i++) {
+        rt_str own = own_part(tools[i].name, server);
+        if (!rt_tool_name_check(own, NULL))
+            continue;
+        rt_tool *t = &list->tools[list->count++];
+        *t = tools[i];
+        t->server = rt_arena_str(&list->arena, server);
+        t->name = rt_arena_printf(&list->arena, "%.*s:%.*s", RT_FMT(server), RT_FMT(own));
+        t->category = t->category.len ? t->category : t->server;
+        t->version = version_of(t, &list->arena);
+    }
+}
+
+static tools_list *ask(rt_provider *provider, rt_error *err)
+{
+    tools_list *list = tools_list_new();
+    rt_tool *tools = NULL;
+    size_t count = 0;
+    if (!provider->list(provider, &list->arena, &tools, &count, err)) {
+        tools_list_drop(list);
+        return NULL;
+    }
+    adopt(list, rt_str_of(provider->name), tools, count);
+    return list;
+}
+
+/* Under the lock. */
+static void publish(rt_tools *t)
+{
+    size_t count = 0, most = 1;
+    for (const entry *e = t->entries; e; e = e->next)
+        most++;
+    tools_list **lists = calloc(most, sizeof(*lists));
+    if (!lists)
+        rt_out_of_memory(most * sizeof(*lists));
+    if (t->imports)
+        lists[count++] = t->imports;
+    for (const entry *e = t->entries; e; e = e->next)
+        if (e->list && !e->is_removed)
+            lists[count++] = e->list;
+    tools_catalogue *old = t->catalogue;
+    t->catalogue = tools_catalogue_new(lists, count);
+    tools_catalogue_dropp(&old);
+    free(lists);
+}
+
+static tools_catalogue *current(rt_tools *t)
+{
+    pthread_mutex_lock(&t->lock);
+    tools_catalogue *c = tools_catalogue_hold(t->catalogue);
+    pthread_mutex_unlock(&t->lock);
+    return c;
+}
+
+/* A list that cannot be had leaves the old one: its calls will say what is wrong. */
+static void take_list(entry *e, tools_list *list)
+{
+    if (!list)
+        return;
+    tools_list *old = e->list;
+    e->list = list;
+    publish(e->tools);
+    tools_list_drop(old);
+}
+
+static void *ask_again(void *ctx)
+{
+    entry *e = ctx;
+    rt_tools *t = e->tools;
+    pthread_mutex_lock(&t->lock);
+    while (e->is_stale && !e->is_removed) {
+        e->is_stale = false;
+        pthread_mutex_unlock(&t->lock);
+        tools_list *list = ask(e->provider, NULL);
+        pthread_mutex_lock(&t->lock);
+        take_list(e, list);
+    }
+    e->is_listing = false;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+static void on_change(void *ctx, rt_provider *provider)
+{
+    entry *e = ctx;
+    rt_tools *t = e->tools;
+    pthread_attr_t detached;
+    pthread_t thread;
+    (void)provider;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    pthread_mutex_lock(&t->lock);
+    e->is_stale = true;
+    if (!e->is_listing && !e->is_removed)
+        e->is_listing = pthread_create(&thread, &detached, ask_again, e) == 0;
+    pthread_mutex_unlock(&t->lock);
+    pthread_attr_destroy(&detached);
+}
+
+/* -- Providers
+ * ------------------------------------------------------------------------------------- */
+
+bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
+{
+    rt_tools *t RT_CLEANUP(rt_tools_closep) = calloc(1, sizeof(*t));
+    if (!t)
+        rt_out_of_memory(sizeof(*t));
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    t->counts = tools_counts_new(config->store);
+    t->imports = tools_list_new();
+    if (config->store && !tools_imports_load(config->store, t->imports, err))
+        return false;
+    publish(t);
+    *out = RT_TAKE(t);
+    return true;
+}
+
+static entry *find_entry(rt_tools *t, rt_str name)
+{
+    for (entry *e = t->entries; e; e = e->next)
+        if (!e->is_removed && rt_str_eq_c(name, e->provider->name))
+            return e;
+    return NULL;
+}
+
+bool rt_tools_add(rt_tools *t, rt_provider *provider, rt_error *err)
+{
+    rt_str name = rt_str_of(provider->name);
+    entry *e = calloc(1, sizeof(*e));
+    if (!e)
+        rt_out_of_memory(sizeof(*e));
+    pthread_mutex_lock(&t->lock);
+    bool is_new = rt_tool_name_check(name, err);
+    if (is_new && find_entry(t, name))
+        is_new = rt_fail(err, RT_CONFLICT, "there is a provider '%s' already", provider->name);
+    if (is_new) {
+        *e = (entry){ .tools = t, .provider = provider, .users = 1, .next = t->entries };
+        t->entries = e;
+        provider->change_ctx = e;
+        provider->on_change = on_change;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (!is_new) {
+        free(e);
+        provider->close(provider);
+        return false;
+    }
+    tools_list *list = ask(provider, NULL); /* one that is down may come back, and says so */
+    pthread_mutex_lock(&t->lock);
+    if (e->list)
+        tools_list_drop(list); /* it has changed meanwhile, and what it said then is newer */
+    else
+        take_list(e, list);
+    e->users--;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return true;
+}
+
+/* Under the lock: waits for the provider's calls and listings, then takes it out. */
+static void take_out(rt_tools *t, entry *e)
+{
+    e->is_removed = true;
+    publish(t);
+    while (e->users > 0 || e->is_listing)
+        pthread_cond_wait(&t->changed, &t->lock);
+    for (entry **at = &t->entries; *at; at = &(*at)->next)
+        if (*at == e) {
+            *at = e->next;
+            break;
+        }
+    pthread_mutex_unlock(&t->lock);
+    e->provider->close(e->provider);
+    tools_list_drop(e->list);
+    free(e);
+    pthread_mutex_lock(&t->lock);
+}
+
+bool rt_tools_remove(rt_tools *t, rt_str provider, rt_error *err)
+{
+    pthread_mutex_lock(&t->lock);
+    entry *e = find_entry(t, provider);
+    if (e)
+        take_out(t, e);
+    pthread_mutex_unlock(&t->lock);
+    return e || rt_fail(err, RT_NOT_FOUND, "there is no provider '%.*s'", RT_FMT(provider));
+}
+
+void rt_tools_close(rt_tools *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_lock(&t->lock);
+    while (t->entries)
+        take_out(t, t->entries);
+    pthread_mutex_unlock(&t->lock);
+    tools_counts_flush(t->counts, NULL);
+    tools_counts_free(t->counts);
+    tools_catalogue_dropp(&t->catalogue);
+    tools_list_drop(t->imports);
+    pthread_cond_destroy(&t->changed);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+void rt_tools_closep(rt_tools **t)
+{
+    rt_tools_close(RT_TAKE(*t));
+}
+
+void rt_tools_settle(rt_tools *t)
+{
+    pthread_mutex_lock(&t->lock);
+    for (entry *e = t->entries; e;)
+        if (e->is_listing) {
+            pthread_cond_wait(&t->changed, &t->lock);
+            e = t->entries;
+        } else {
+            e = e->next;
+        }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* -- Looking around
+ * -------------------------------------------------------------------------------- */
+
+size_t rt_tools_list(rt_tools *t, rt_str category, rt_arena *arena, rt_tool **out)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    size_t count = 0;
+    *out = rt_arena_alloc(arena, (c->count + 1) * sizeof(**out));
+    for (size_t i = 0; i < c->count; i++)
+        if (category.len == 0 || rt_str_eq(category, c->tools[i].category))
+            tools_copy(&c->tools[i], false, arena, &(*out)[count++]);
+    return count;
+}
+
+static bool not_found(const tools_catalogue *c, rt_str name, rt_error *err)
+{
+    rt_nearest near;
+    char hint[RT_NEAREST_HINT];
+    rt_nearest_start(&near, name);
+    for (size_t i = 0; i < c->count; i++)
+        rt_nearest_try(&near, c->tools[i].name);
+    return rt_fail(err, RT_NOT_FOUND, "there is no tool '%.*s'%s", (int)RT_MIN(name.len, 100u),
+                   name.ptr, rt_nearest_hint(&near, "; search for one", hint));
+}
+
+bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_find(c, name);
+    if (!tool)
+        return not_found(c, name, err);
+    tools_copy(tool, true, arena, out);
+    return true;
+}
+
+/* -- Calling
+ * --------------------------------------------------------------------------------------- */
+
+static entry *use(rt_tools *t, rt_str server)
+{
+    pthread_mutex_lock(&t->lock);
+    entry *e = find_entry(t, server);
+    if (e)
+        e->users++;
+    pthread_mutex_unlock(&t->lock);
+    return e;
+}
+
+static void leave(rt_tools *t, entry *e)
+{
+    pthread_mutex_lock(&t->lock);
+    e->users--;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool route(rt_tools *t, rt_str name, rt_str *server, rt_error *err)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    rt_str rest = name;
+    const rt_tool *tool = tools_catalogue_find(c, name);
+    if (!tool)
+        return not_found(c, name, err);
+    return rt_str_cut(&rest, ':', server);
+}
+
+bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
+                   rt_error *err)
+{
+    rt_str server;
+    if (!route(t, call->tool, &server, err))
+        return false;
+    entry *e = use(t, server);
+    if (!e)
+        return rt_fail(err, RT_UNSUPPORTED,
+                       "'%.*s' is known from a file only: nobody here provides it",
+                       (int)RT_MIN(call->tool.len, 100u), call->tool.ptr);
+    uint64_t began = rt_now_ns();
+    bool is_answered = e->provider->call(e->provider, call, arena, out, err);
+    uint64_t elapsed_us = (rt_now_ns() - began) / 1000;
+    leave(t, e);
+    if (is_answered && out->elapsed_us == 0)
+        out->elapsed_us = elapsed_us;
+    tools_counts_add(t->counts, call->tool, elapsed_us, !is_answered || out->is_error);
+    return is_answered;
+}
+
+void rt_tools_used(rt_tools *t, rt_str name, uint64_t elapsed_us, bool is_failure)
+{
+    tools_counts_add(t->counts, name, elapsed_us, is_failure);
+}
+
+bool rt_tools_usage(rt_tools *t, rt_str name, rt_tool_usage *out, rt_error *err)
+{
+    return tools_counts_get(t->counts, name, out, err);
+}
+
+bool rt_tools_flush(rt_tools *t, rt_error *err)
+{
+    return tools_counts_flush(t->counts, err);
+}
+
+/* -- Search
+ * ---------------------------------------------------------------------------------------- */
+
+/* A file may have a name twice; who asks wants each once. */
+static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rt_str_eq(hits[i].tool.name, name))
+            return true;
+    return false;
+}
+
+size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_search *search = tools_catalogue_search(c, t->counts);
+    size_t spare = RT_MIN(max + 16, c->count), count = 0;
+    rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
+    size_t found_count = rt_search_query(search, query, found, spare);
+    for (size_t i = 0; i < found_count && count < max; i++) {
+        const rt_search_hit *f = &found[i];
+        const rt_tool *tool = &c->tools[f->document];
+        if (is_there(hits, count, tool->name))
+            continue;
+        hits[count] = (rt_tool_hit){
+            .score = f->score, .lexical = f->lexical, .semantic = f->semantic, .usage = f->usage
+        };
+        tools_copy(tool, false, arena, &hits[count++].tool);
+    }
+    return count;
+}
+
+/* -- Browsing
+ * -------------------------------------------------------------------------------------- */
+
+static rt_str first_sentence(rt_str text, size_t most)
+{
+    ptrdiff_t stop = rt_str_find(text, RT_STR(". ")), line = rt_str_find(text, RT_STR("\n"));
+    size_t end = text.len;
+    end = stop >= 0 ? RT_MIN(end, (size_t)stop) : end;
+    end = line >= 0 ? RT_MIN(end, (size_t)line) : end;
+    end = RT_MIN(end, most);
+    while (end > 0 && end < text.len && (text.ptr[end] & 0xc0) == 0x80)
+        end--;
+    return rt_str_slice(text, 0, end);
+}
+
+typedef struct line {
+    rt_str name, text;
+} line;
+
+/* Names come first; what is left of the room goes to the descriptions, shared out evenly. */
+static rt_str lay_out(const line *lines, size_t count, rt_arena *arena)
+{
+    enum { TAIL = 64 };
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    size_t names = 0, shown = 0;
+    while (shown < count && names + lines[shown].name.len + 1 < RT_TOOLS_BROWSE_MAX - TAIL)
+        names += lines[shown++].name.len + 1;
+    size_t room = shown ? (RT_TOOLS_BROWSE_MAX - TAIL - names) / shown : 0;
+    for (size_t i = 0; i < shown; i++) {
+        rt_buf_add(&text, lines[i].name);
+        if (room > 12 && lines[i].text.len > 0)
+            rt_buf_addf(
+                &text, ": %.*s",
+                RT_FMT(first_sentence(lines[i].text, RT_MIN(room - 2, (size_t)BROWSE_TEXT_MAX))));
+        rt_buf_addc(&text, '\n');
+    }
+    if (shown < count)
+        rt_buf_addf(&text, "and %zu more; search for what you need\n", count - shown);
+    return rt_arena_str(arena, rt_buf_str(&text));
+}
+
+static int by_line_name(const void *a, const void *b)
+{
+    return rt_str_cmp(((const line *)a)->name, ((const line *)b)->name);
+}
+
+static size_t gather_categories(const tools_catalogue *c, rt_arena *arena, line *lines)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        lines[i].name = c->tools[i].category;
+    qsort(lines, c->count, sizeof(*lines), by_line_name);
+    for (size_t i = 0, next; i < c->count; i = next) {
+        for (next = i + 1; next < c->count && rt_str_eq(lines[next].name, lines[i].name);)
+            next++;
+        lines[count++] = (line){ lines[i].name, rt_arena_printf(arena, "%zu tools", next - i) };
+    }
+    return count;
+}
+
+rt_str rt_tools_browse(rt_tools *t, rt_str category, rt_arena *arena)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    line *lines = rt_arena_alloc(arena, (c->count + 1) * sizeof(*lines));
+    size_t count = 0;
+    if (category.len == 0)
+        return lay_out(lines, gather_categories(c, arena, lines), arena);
+    for (size_t i = 0; i < c->count; i++)
+        if (rt_str_eq(category, c->tools[i].category))
+            lines[count++] = (line){ c->tools[i].name, c->tools[i].description };
+    return lay_out(lines, count, arena);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tools_internal.h - what the files of the registry share.
+ */
+#ifndef RT_TOOLS_TOOLS_INTERNAL_H
+#define RT_TOOLS_TOOLS_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "tools/search.h"
+#include "tools/tools.h"
+
+#define TOOLS_IMPORTED "imported" /* the server of imported tools that name none */
+
+/* -- catalogue.c: all tools at one moment, which never changes afterwards ------------------------
+ */
+
+/* What one provider listed; the texts live in its arena. */
+typedef struct tools_list {
+    atomic_uint refs;
+    rt_arena arena;
+    rt_tool *tools;
+    size_t count;
+} tools_list;
+
+typedef struct tools_catalogue {
+    atomic_uint refs;
+    tools_list **lists;
+    size_t list_count;
+    rt_tool *tools; /* in the order of names; texts are the lists' */
+    size_t count;
+    pthread_mutex_t lock; /* for making the index, which the first question does */
+    rt_search *search;
+} tools_catalogue;
+
+tools_list *tools_list_new(void);
+void tools_list_drop(tools_list *list);
+
+/* Takes a reference to each list. */
+tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count);
+tools_catalogue *tools_catalogue_hold(tools_catalogue *catalogue);
+void tools_catalogue_dropp(tools_catalogue **catalogue);
+const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str name);
+
+typedef struct tools_counts tools_counts;
+const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts);
+
+void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool *to);
+
+/* -- imports.c -----------------------------------------------------------------------------------
+ */
+
+bool tools_imports_load(rt_store *store, tools_list *out, rt_error *err);
+
+/* -- usage.c
+ * --------------------------------------------------------------------------------------- */
+
+tools_counts *tools_counts_new(rt_store *store);
+void tools_counts_free(tools_counts *counts); /* without writing them */
+void tools_counts_add(tools_counts *counts, rt_str name, uint64_t elapsed_us, bool is_failure);
+bool tools_counts_flush(tools_counts *counts, rt_error *err);
+bool tools_counts_get(tools_counts *counts, rt_str name, rt_tool_usage *out, rt_error *err);
+/* How often each was used, for all at once: fills uses[i] for names[i]. */
+void tools_counts_all(tools_counts *counts, const rt_tool *tools, size_t count, double *uses);
+
+#endif
