@@ -189,6 +189,7 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->vault = s->house.vault;
     config->cache = s->cache;
     config->telemetry = s->telemetry;
+    config->tools = s->tools;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -233,7 +234,7 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
         return false;
     block_signals(signals);
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           open_engine(s, err);
+           open_engine(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err);
 }
 
 /* ---- serving ---- */
@@ -300,6 +301,7 @@ void cli_service_close(service *s)
         rt_server_stop(s->server, DRAIN_MS);
     }
     rt_server_close(s->server);
+    rt_tools_close(s->tools);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);

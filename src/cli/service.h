@@ -18,6 +18,7 @@ typedef struct cli_service {
     rt_cache *cache;
     rt_telemetry *telemetry;
     rt_engine *engine;
+    rt_tools *tools;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;

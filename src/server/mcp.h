@@ -277,8 +277,8 @@ typedef struct mcp_tool {
 extern const mcp_tool mcp_tools[]; /* end with a row without a name */
 extern const mcp_tool mcp_fixture_tools[];
 
-bool mcp_tools_list(mcp_call *c, rt_json_writer *w); /* these in mcp_tools.c */
-bool mcp_tools_call(mcp_call *c, rt_json_writer *w);
+bool mcp_list_tools(mcp_call *c, rt_json_writer *w); /* these in mcp_tools.c */
+bool mcp_call_tool(mcp_call *c, rt_json_writer *w);
 const mcp_tool *mcp_tool_find(const mcp *m, rt_str name);
 /* Do the headers repeat the arguments whose schema says x-mcp-header? (mcp_headers.c) */
 bool mcp_headers_check_arguments(mcp_call *c, const mcp_tool *tool, const mcp_headers *headers);
@@ -287,6 +287,7 @@ bool mcp_execute_code(mcp_call *c, rt_json arguments, rt_json_writer *w); /* in 
 bool mcp_execute_plain(mcp_call *c, rt_json arguments, rt_json_writer *w);
 bool mcp_session(mcp_call *c, rt_json arguments, rt_json_writer *w); /* in mcp_session.c */
 bool mcp_read_artifact(mcp_call *c, rt_json arguments, rt_json_writer *w);
+bool mcp_approvals(mcp_call *c, rt_json arguments, rt_json_writer *w); /* in mcp_approvals.c */
 
 /* The members of a result: a text, or JSON both as text and as structuredContent. */
 void mcp_write_text(rt_json_writer *w, rt_str text, bool is_error);

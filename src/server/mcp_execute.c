@@ -156,10 +156,8 @@ static bool read_sandbox(mcp_call *c, rt_json config, rt_request *request)
         return true;
     if (rt_json_type(config) != RT_JSON_OBJECT)
         return wrong(c, "sandbox_config", "an object", config);
-    if (rt_json_bool(rt_json_get_c(config, "piiProtection"), false))
-        return mcp_fail(c, RT_MCP_INVALID_PARAMS, (rt_str){ 0 },
-                        "sandbox_config.piiProtection: this server has no protection of personal "
-                        "data; leave it out or set it to false");
+    if (!rt_json_bool(rt_json_get_c(config, "piiProtection"), true))
+        request->privacy.mode = RT_PRIVACY_OFF;
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     if (!write_amount(c, config, "timeout", "timeout", "ms", &w) ||
@@ -178,6 +176,7 @@ static rt_str preset_for(rt_str language)
 
 static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)
 {
+    request->privacy.mode = RT_PRIVACY_TOKENS; /* unless the call or the operator says otherwise */
     if (!read_code(c, arguments, request) ||
         !check_kind(c, arguments, "language", RT_JSON_STRING, "a string") ||
         !check_kind(c, arguments, "intent", RT_JSON_STRING, "a string") ||

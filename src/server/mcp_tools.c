@@ -56,10 +56,32 @@ void mcp_base64(rt_buf *out, rt_str bytes)
 
 /* ---- finding and looking ---- */
 
+/* Three digits: more cost a model tokens and tell it nothing. */
+static void write_score(rt_json_writer *w, const char *key, double score)
+{
+    rt_jw_kdouble(w, key, (double)(int64_t)(score * 1000 + 0.5) / 1000);
+}
+
+static void write_hit(const rt_tool_hit *hit, bool has_related, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    rt_jw_kstr(w, "tool_id", hit->tool.name);
+    rt_jw_kstr(w, "server_id", hit->tool.server);
+    rt_jw_kstr(w, "description", hit->tool.description);
+    write_score(w, "semantic_score", hit->semantic);
+    write_score(w, "graph_score", hit->usage);
+    write_score(w, "final_score", hit->score);
+    if (has_related)
+        rt_jw_kraw(w, "related_tools", RT_STR("[]"));
+    rt_jw_end(w);
+}
+
 static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
 {
     rt_str query = rt_json_str(rt_json_get_c(arguments, "query"));
+    bool has_related = rt_json_bool(rt_json_get_c(arguments, "include_related"), false);
     rt_buf json RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_tools *tools = c->mcp->config->tools;
     rt_tool_hit hits[SEARCH_MAX];
     rt_json_writer in;
     int64_t limit = SEARCH_DEFAULT;
@@ -68,22 +90,12 @@ static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
                         "Missing required parameter: query");
     rt_json_i64(rt_json_get_c(arguments, "limit"), &limit);
     limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)SEARCH_MAX));
-    rt_tools *tools = c->mcp->config->tools;
     size_t count = tools ? rt_tools_search(tools, query, &c->arena, hits, (size_t)limit) : 0;
     rt_json_begin(&in, &json);
     rt_jw_object(&in);
     rt_jw_karray(&in, "tools");
-    for (size_t i = 0; i < count; i++) {
-        rt_jw_object(&in);
-        rt_jw_kstr(&in, "tool_id", hits[i].tool.name);
-        rt_jw_kstr(&in, "server_id", hits[i].tool.server);
-        rt_jw_kstr(&in, "description", hits[i].tool.description);
-        rt_jw_kdouble(&in, "semantic_score", hits[i].semantic);
-        rt_jw_kdouble(&in, "graph_score", hits[i].usage);
-        rt_jw_kdouble(&in, "final_score", hits[i].score);
-        rt_jw_kraw(&in, "related_tools", RT_STR("[]"));
-        rt_jw_end(&in);
-    }
+    for (size_t i = 0; i < count; i++)
+        write_hit(&hits[i], has_related, &in);
     rt_jw_end(&in);
     rt_jw_kobject(&in, "meta");
     rt_jw_kstr(&in, "query", query);
@@ -168,7 +180,7 @@ static rt_str arguments_text(mcp_call *c, rt_json arguments)
 static void write_proxied(mcp_call *c, const rt_tool_result *result, rt_json_writer *w)
 {
     bool is_object = result->value.len > 0 && result->value.ptr[0] == '{';
-    if (result->content.len > 0)
+    if (result->content.len > sizeof("[]") - 1)
         rt_jw_kraw(w, "content", result->content);
     else
         mcp_write_text(w, result->value, false);
@@ -178,17 +190,22 @@ static void write_proxied(mcp_call *c, const rt_tool_result *result, rt_json_wri
         rt_jw_kraw(w, "structuredContent", result->value);
 }
 
-/* What needs somebody's consent cannot be had by asking for it directly. */
-static bool check_grant(mcp_call *c, rt_str name, rt_error *err)
+/* What needs a person's word waits for it, as it would if code had called it. */
+static bool be_granted(mcp_call *c, const rt_tool_call *call, rt_error *err)
 {
     rt_tool tool;
     if (c->caller.role < RT_ROLE_MEMBER)
         return rt_fail(err, RT_DENIED, "You do not have permission to call tools");
-    if (!rt_tools_find(c->mcp->config->tools, name, &c->arena, &tool, err))
+    if (!rt_tools_find(c->mcp->config->tools, call->tool, &c->arena, &tool, err))
         return false;
-    return !(tool.flags & RT_TOOL_NEEDS_APPROVAL) ||
-           rt_fail(err, RT_DENIED, "'%.*s' needs approval; call it from code with pml_execute_code",
-                   (int)RT_MIN(name.len, (size_t)80), name.ptr);
+    if (!(tool.flags & RT_TOOL_NEEDS_APPROVAL))
+        return true;
+    rt_question question = { .caller = &c->caller,
+                             .operation = tool.name,
+                             .reason = RT_STR("called over MCP"),
+                             .arguments = call->arguments };
+    mcp_progress(c, 0, 0, RT_STR("waiting for approval"));
+    return rt_engine_ask(c->mcp->config->engine, &question, &c->canceller, err);
 }
 
 static bool proxy(mcp_call *c, rt_str name, rt_json arguments, rt_json_writer *w)
@@ -201,13 +218,13 @@ static bool proxy(mcp_call *c, rt_str name, rt_json arguments, rt_json_writer *w
         rt_trace_format(&c->trace, traceparent);
     rt_tool_call call = { .tool = name,
                           .arguments = arguments_text(c, arguments),
-                          .deadline_ns = rt_now_ns() + CALL_TIMEOUT_MS * 1000000ull,
                           .cancel_fd = c->canceller.wake,
                           .on_progress = tell_progress,
                           .progress_ctx = c,
                           .traceparent = rt_str_of(traceparent) };
-    if (tools && check_grant(c, name, &err) &&
-        rt_tools_call(tools, &call, &c->arena, &result, &err)) {
+    bool ok = tools && be_granted(c, &call, &err);
+    call.deadline_ns = rt_now_ns() + CALL_TIMEOUT_MS * 1000000ull; /* not while somebody decides */
+    if (ok && rt_tools_call(tools, &call, &c->arena, &result, &err)) {
         write_proxied(c, &result, w);
         return true;
     }
@@ -291,6 +308,12 @@ const mcp_tool mcp_tools[] = {
       "\"search\":{\"type\":\"string\"},\"json_path\":{\"type\":\"string\",\"description\":"
       "\"$.rows[2:5].name\"}},\"required\":[\"handle\"]}",
       NULL, READ_ONLY, RT_ROLE_VIEWER, mcp_read_artifact },
+    { "pml_approvals", "Approvals",
+      "What waits for a person's word; with id and approved, the word of the user, who must have "
+      "said it.",
+      "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
+      "\"approved\":{\"type\":\"boolean\"},\"feedback\":{\"type\":\"string\"}}}",
+      NULL, "{\"destructiveHint\":true,\"openWorldHint\":false}", RT_ROLE_VIEWER, mcp_approvals },
     { 0 },
 };
 
@@ -309,7 +332,7 @@ static void write_tool(const mcp_call *c, const mcp_tool *tool, rt_json_writer *
     rt_jw_end(w);
 }
 
-bool mcp_tools_list(mcp_call *c, rt_json_writer *w)
+bool mcp_list_tools(mcp_call *c, rt_json_writer *w)
 {
     if (!mcp_check_cursor(c))
         return false;
@@ -345,7 +368,7 @@ const mcp_tool *mcp_tool_find(const mcp *m, rt_str name)
     return find_in(mcp_tools, rt_str_of(full));
 }
 
-bool mcp_tools_call(mcp_call *c, rt_json_writer *w)
+bool mcp_call_tool(mcp_call *c, rt_json_writer *w)
 {
     rt_str name = rt_json_str(rt_json_get_c(c->params, "name"));
     rt_json arguments = rt_json_get_c(c->params, "arguments");

@@ -26,8 +26,9 @@ const run = await call({ name: "pml_execute_code", arguments: { code: "return 6 
 const progress = [];
 // The clients forget who listens when the answer comes in the same breath, so it waits a little.
 await call({ name: "pml_execute_code",
-             arguments: { language: "python", code: `import time\nprint('one')\nprint('two', flush=True)\n`
-                                                  + `time.sleep(0.3) # ${process.pid}` } },
+             arguments: { language: "python", sandbox_config: { piiProtection: false },
+                          code: `import time\nprint('one')\nprint('two', flush=True)\n`
+                                + `time.sleep(0.3) # ${process.pid}` } },
            { onprogress: (step) => progress.push(step.message) });
 const failed = await call({ name: "pml_execute_code", arguments: { code: "nope(" } })
     .then(() => null, (error) => ({ code: error.code, message: error.message }));

@@ -10,6 +10,8 @@ import pytest
 
 from peers import CAPABILITIES, LEGACY, LEVEL, MODERN, VERSION, Failed, Stdio
 
+# Lines come as they are printed only when nothing has to be masked in them.
+CLEAR = {"sandbox_config": {"piiProtection": False}}
 META = {VERSION: MODERN, CAPABILITIES: {}}
 
 
@@ -78,7 +80,7 @@ def test_calls_are_answered_in_the_order_they_end(line):
 @pytest.mark.parametrize("meta", [None, META], ids=["legacy", "modern"])
 def test_a_cancelled_call_is_not_answered(line, meta):
     params = {"name": "pml_execute_code", "arguments": {
-        "language": "python", "code": f"import time; print('begun', flush=True); time.sleep(20) # {meta}"}}
+        **CLEAR, "language": "python", "code": f"import time; print('begun', flush=True); time.sleep(20) # {meta}"}}
     params["_meta"] = {**(meta or {}), "progressToken": "t", LEVEL: "info"}
     number = line.start("tools/call", params)
     while line.next().get("params", {}).get("message") != "begun":
@@ -129,7 +131,7 @@ def test_a_signal_ends_it_with_what_runs(number):
     with Stdio() as one:
         one.initialize()
         one.start("tools/call", {"name": "pml_execute_code", "_meta": {"progressToken": 1},
-                                 "arguments": {"language": "python", "code":
+                                 "arguments": {**CLEAR, "language": "python", "code":
                                                "import time; print('begun', flush=True); time.sleep(60)"}})
         while one.next().get("params", {}).get("message") != "begun":
             pass

@@ -3,9 +3,13 @@
 
 import base64
 import json
+import sqlite3
+import subprocess
+import time
 
 import pytest
 
+from house import RETORT, serve
 from peers import Failed, Modern, Session
 
 
@@ -25,7 +29,7 @@ def test_the_list_is_small(peer):
     """It is in every conversation: about a thousand tokens at four characters each."""
     tools = peer.request("tools/list")["tools"]
     assert len(tools) <= 10
-    assert len(json.dumps(tools, separators=(",", ":"))) < 4400
+    assert len(json.dumps(tools, separators=(",", ":"))) < 4600
     assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
 
 
@@ -218,7 +222,40 @@ def test_what_goes_wrong_with_sessions_is_the_tools_own_error(peer, arguments, t
     assert result["isError"] is True and text in result["content"][0]["text"]
 
 
+# ---- personal data ----
+
+def test_personal_data_is_tokens_unless_the_call_says_otherwise(peer):
+    code, context = "return {who, note: 'ask ' + who}", {"who": "ada@example.com"}
+    masked = value(peer.call("pml:execute_code", code=code, context=context))["result"]
+    assert "ada@example.com" not in json.dumps(masked) and "[EMAIL_1]" in masked["who"]
+    clear = value(peer.call("pml:execute_code", code=code, context=context,
+                            sandbox_config={"piiProtection": False}))["result"]
+    assert clear["who"] == "ada@example.com"
+
+
 # ---- tools of others ----
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("seeded"))
+    subprocess.run([RETORT, "tools", "seed", "--data-dir", folder], check=True, capture_output=True)
+    with serve(data_dir=folder) as one:
+        yield one
+
+
+def test_tools_are_found_described_and_called_by_their_own_names(seeded):
+    peer = Modern(seeded)
+    (best, *_) = value(peer.call("pml_search_tools", query="parse a csv file", limit=3))["tools"]
+    assert (best["tool_id"], best["server_id"]) == ("toolbox:csv_parser", "toolbox")
+    assert 0 < best["final_score"] <= 1 and "code" not in best
+    about = value(peer.call("pml_describe_tool", name="toolbox:csv_parser"))
+    assert "content" in about["inputSchema"]["properties"]
+    called = peer.call("toolbox:csv_parser", content="a,b\n1,2\n3,4\n")
+    assert called["structuredContent"]["success"] is True
+    with pytest.raises(Failed) as why:
+        peer.call("github:list_commits")
+    assert (why.value.code, why.value.data) == (-32602, {"available_servers": ["toolbox"]})
+
 
 def test_without_tools_nothing_is_found_and_nothing_can_be_called(peer):
     assert value(peer.call("pml_search_tools", query="commits"))["tools"] == []
@@ -226,3 +263,26 @@ def test_without_tools_nothing_is_found_and_nothing_can_be_called(peer):
     with pytest.raises(Failed) as why:
         peer.call("github:list_commits")
     assert (why.value.code, why.value.data) == (-32602, {"available_servers": []})
+
+
+# ---- approvals ----
+
+def ask_for_approval(server, id_):
+    """As a run that needs a person's word would."""
+    now = int(time.time() * 1000)
+    with sqlite3.connect(f"{server.data_dir}/retort.db") as store:
+        store.execute("INSERT INTO approvals (id, organisation_id, operation, reason, status, "
+                      "created_ms, expires_ms) VALUES (?, 'local', 'github:delete', 'asked', "
+                      "'pending', ?, ?)", (id_, now, now + 3_600_000))
+
+
+def test_what_waits_for_approval_is_listed_and_decided_once(peer, server):
+    id_ = f"appr_{time.time_ns()}"
+    ask_for_approval(server, id_)
+    (row,) = [one for one in value(peer.call("pml_approvals"))["pending"] if one["id"] == id_]
+    assert (row["operation"], row["status"], row["priority"]) == ("github:delete", "pending", "normal")
+    said = value(peer.call("pml:approvals", id=id_, approved=False, feedback="not today"))
+    assert said["status"] == "rejected"
+    again = peer.call("pml_approvals", id=id_, approved=True)
+    assert again["isError"] is True and "rejected" in again["content"][0]["text"]
+    assert id_ not in [one["id"] for one in value(peer.call("pml_approvals"))["pending"]]
