@@ -139,6 +139,11 @@ MCP_PEERS := tests/mcp/node_modules/.package-lock.json
 $(MCP_PEERS): tests/mcp/package-lock.json
 	@RETORT_NPM_FOLDERS=tests/mcp setup/install
 
+# The public clients of MCP and their conformance suite, for tests/mcp_server.
+MCP_CLIENTS := tests/mcp_server/node_modules/.package-lock.json
+$(MCP_CLIENTS): tests/mcp_server/package-lock.json
+	@RETORT_NPM_FOLDERS=tests/mcp_server setup/install
+
 # -- the two commands --------------------------------------------------------------------------
 
 setup:
@@ -172,7 +177,7 @@ strict:
 	done
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
-e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS)
+e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
 	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
@@ -180,10 +185,11 @@ asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    all build-asan/unit-tests build-asan/live-driver build-asan/telemetry-driver $(TELEMETRY_RECEIVER) \
-	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS)
+	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service tests/mcp
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service tests/mcp \
+	    tests/mcp_server
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

@@ -15,6 +15,7 @@ enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_HOST = 3 };
 
 int cli_run(int argc, char **argv);
 int cli_serve(int argc, char **argv);
+int cli_mcp(int argc, char **argv);
 int cli_keys(int argc, char **argv);
 int cli_tools(int argc, char **argv);
 int cli_migrate(int argc, char **argv);

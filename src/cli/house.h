@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/settings.h"
 #include "store/store.h"
+#include "tools/tools.h"
 
 /* One command's settings, and what it opened by them. */
 typedef struct cli_house {
@@ -29,5 +30,8 @@ bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing 
 /* For commands that look: a mistyped data directory must not become a new, empty house. */
 bool cli_house_exists(cli_house *house, rt_error *err);
 void cli_house_close(cli_house *house);
+
+/* The registry of tools, with the toolbox in it. `local` may be NULL for those who do not call. */
+bool cli_tools_open(cli_house *house, rt_runtime *local, rt_tools **out, rt_error *err);
 
 #endif

@@ -14,6 +14,7 @@ static const struct {
     const char *about;
 } commands[] = {
     { "serve", cli_serve, "serve the HTTP API" },
+    { "mcp", cli_mcp, "serve one MCP client over stdin and stdout" },
     { "run", cli_run, "run code in a sealed cell" },
     { "validate", cli_validate, "look for risks in code without running it" },
     { "schema", cli_schema, "check JSON against a JSON Schema" },

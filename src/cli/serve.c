@@ -6,19 +6,14 @@
  * privileges go next. Signals are blocked before the first thread starts and taken by the main
  * thread alone, which does the house's chores while it waits for them.
  */
-#include "cli/house.h"
+#include "cli/service.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "engine/engine.h"
-#include "server/server.h"
-#include "telemetry/telemetry.h"
 
 #define DRAIN_MS           30000 /* what runs may take to end after the first signal */
 #define CHORE_SECONDS      2
@@ -26,17 +21,7 @@
 #define RETENTION_EVERY_MS 3600000
 #define MB                 (1ull << 20)
 
-typedef struct service {
-    cli_house house;
-    rt_runtime *runtime;
-    rt_cache *cache;
-    rt_telemetry *telemetry;
-    rt_engine *engine;
-    rt_server *server;
-    rt_policy base_policy, ceiling;
-    uint64_t swept_ms, retained_ms;
-    bool is_guarded; /* keys are asked for */
-} service;
+typedef cli_service service;
 
 static void print_help(void)
 {
@@ -44,6 +29,8 @@ static void print_help(void)
          "Serves the HTTP API. Settings come from retort.yaml, .env, the environment and these\n"
          "flags; 'retort config' shows each with its source.\n");
     cli_settings_help(stdout);
+    puts(
+        "  --mcp-fixture                what the MCP conformance suite looks for; not for clients");
     puts("\nOperations:");
     rt_server_operation op;
     for (size_t i = 0; rt_server_operation_at(i, &op); i++)
@@ -204,6 +191,18 @@ static bool choose_auth(const service *s, bool *is_required, rt_error *err)
     return true;
 }
 
+void cli_service_lend(const service *s, rt_server_config *config)
+{
+    config->engine = s->engine;
+    config->store = s->house.store;
+    config->shelf = s->house.shelf;
+    config->vault = s->house.vault;
+    config->cache = s->cache;
+    config->telemetry = s->telemetry;
+    config->tools = s->tools;
+    config->has_mcp_fixture = s->has_mcp_fixture;
+}
+
 static bool open_server(service *s, rt_error *err)
 {
     const rt_settings *set = &s->house.settings;
@@ -224,13 +223,8 @@ static bool open_server(service *s, rt_error *err)
         .public_url = set->server.public_url,
         .is_agent_api_off = !set->execution.is_enabled,
         .retention_days = (unsigned)set->retention.days,
-        .engine = s->engine,
-        .store = s->house.store,
-        .shelf = s->house.shelf,
-        .vault = s->house.vault,
-        .cache = s->cache,
-        .telemetry = s->telemetry,
     };
+    cli_service_lend(s, &config);
     if (!choose_auth(s, &config.is_auth_required, err))
         return false;
     s->is_guarded = config.is_auth_required;
@@ -256,14 +250,14 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
-static bool open_service(service *s, sigset_t *signals, rt_error *err)
+bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
 {
-    if (!cli_house_lock(&s->house, err) || !open_runtime(s, err))
+    if (!open_runtime(s, err))
         return false;
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           open_engine(s, err) && open_server(s, err);
+           open_engine(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err);
 }
 
 /* ---- serving ---- */
@@ -324,7 +318,7 @@ static void greet(const service *s)
     fflush(stdout);
 }
 
-static void close_service(service *s)
+void cli_service_close(service *s)
 {
     if (s->server) {
         rt_log(RT_LOG_INFO, "stopping: what runs may end within %d s", DRAIN_MS / 1000);
@@ -336,6 +330,7 @@ static void close_service(service *s)
         rt_log(RT_LOG_ERROR, "a run does not end; leaving without it");
         _exit(EXIT_FAILED); /* it still uses what would be freed now */
     }
+    rt_tools_close(s->tools);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);
@@ -347,6 +342,18 @@ static void close_service(service *s)
 static void die_at_the_second(const sigset_t *signals)
 {
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}
+
+bool cli_service_flag(int *argc, char **argv, const char *flag)
+{
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], flag) != 0)
+            continue;
+        memmove(&argv[i], &argv[i + 1], (size_t)(*argc - i) * sizeof(*argv)); /* and the NULL */
+        --*argc;
+        return true;
+    }
+    return false;
 }
 
 int cli_serve(int argc, char **argv)
@@ -361,16 +368,18 @@ int cli_serve(int argc, char **argv)
             return EXIT_GOOD;
         }
     s.swept_ms = s.retained_ms = rt_wall_ms() - RETENTION_EVERY_MS;
+    s.has_mcp_fixture = cli_service_flag(&argc, argv, "--mcp-fixture");
     bool ok = cli_house_read(&s.house, &argc, argv, &err);
     if (ok && argc > 1)
         ok = cli_settings_unknown_flag(argv[1], &err);
-    ok = ok && open_service(&s, &signals, &err);
+    ok = ok && cli_house_lock(&s.house, &err) && cli_service_open(&s, &signals, &err) &&
+         open_server(&s, &err);
     if (ok) {
         greet(&s);
         rt_engine_languages(s.engine, &s.house.arena, languages, RT_COUNT(languages)); /* warms */
         wait_for_signal(&s, &signals);
         die_at_the_second(&signals);
     }
-    close_service(&s);
+    cli_service_close(&s);
     return ok ? EXIT_GOOD : cli_complain(&err);
 }

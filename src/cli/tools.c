@@ -118,8 +118,7 @@ static bool open_runtime(rt_runtime **out, rt_error *err)
     return rt_local_open(&config, out, err);
 }
 
-/* The registry, with the toolbox in it. `local` may be NULL for those who do not call. */
-static bool open_tools(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
+bool cli_tools_open(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
 {
     rt_toolbox_config config = { .store = h->store, .run = run_in_cell, .run_ctx = local };
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
@@ -227,7 +226,7 @@ static bool search(cli_house *h, const options *o, rt_error *err)
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, o->is_jsonl ? 0 : 1, o->is_jsonl ? 0 : 1, "search QUERY, or search --jsonl",
               err) ||
-        !open_store(h, err) || !open_tools(h, NULL, &tools, err))
+        !open_store(h, err) || !cli_tools_open(h, NULL, &tools, err))
         return false;
     return o->is_jsonl ? search_lines(o, tools, err) : search_once(h, o, tools, err);
 }
@@ -238,7 +237,7 @@ static bool list(cli_house *h, const options *o, rt_error *err)
 {
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, 0, 0, "list [--category NAME] [--json]", err) || !open_store(h, err) ||
-        !open_tools(h, NULL, &tools, err))
+        !cli_tools_open(h, NULL, &tools, err))
         return false;
     if (!o->is_json) {
         rt_str text = rt_tools_browse(tools, o->category, &h->arena);
@@ -281,7 +280,7 @@ static bool show(cli_house *h, const options *o, rt_error *err)
     rt_json doc;
     rt_tool tool;
     if (!need(o, 1, 1, "show NAME", err) || !open_store(h, err) ||
-        !open_tools(h, NULL, &tools, err) ||
+        !cli_tools_open(h, NULL, &tools, err) ||
         !rt_tools_find(tools, o->words[0], &h->arena, &tool, err) ||
         !rt_tools_usage(tools, tool.name, &usage, err))
         return false;
@@ -313,7 +312,7 @@ static bool call(cli_house *h, const options *o, rt_error *err)
                           .cancel_fd = -1 };
     rt_tool_result result;
     if (!need(o, 1, 2, "call NAME [JSON]", err) || !open_runtime(&local, err) ||
-        !open_store(h, err) || !open_tools(h, local, &tools, err) ||
+        !open_store(h, err) || !cli_tools_open(h, local, &tools, err) ||
         !rt_tools_call(tools, &what, &h->arena, &result, err))
         return false;
     printf("%.*s\n", RT_FMT(result.value));

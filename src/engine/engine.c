@@ -115,7 +115,7 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .arena = arena,
                     .answer = answer,
                     .job = job,
-                    .is_watched = job || request->on_event,
+                    .is_watched = job != NULL,
                     .created_ms = rt_wall_ms(),
                     .began_ns = rt_now_ns(),
                     .canceller = request->canceller,

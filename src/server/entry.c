@@ -55,7 +55,8 @@ static bool answer_preflight(exchange *x, const char *allow)
         http_reply_header(reply, "Access-Control-Allow-Methods", rt_str_of(allow));
         http_reply_header(reply, "Access-Control-Allow-Headers",
                           RT_STR("Authorization, Content-Type, X-API-Key, Idempotency-Key, "
-                                 "X-Request-Id, traceparent, Last-Event-ID, Range"));
+                                 "X-Request-Id, traceparent, Last-Event-ID, Range, Accept, "
+                                 "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id"));
         http_reply_header(reply, "Access-Control-Max-Age", RT_STR("600"));
     }
     return false; /* decided, and no error */

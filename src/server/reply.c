@@ -257,7 +257,7 @@ static void add_cors(http_request *r, struct MHD_Response *response)
     MHD_add_response_header(response, "Access-Control-Allow-Origin", origin.ptr);
     MHD_add_response_header(response, "Access-Control-Expose-Headers",
                             "X-Request-Id, traceparent, Location, Retry-After, "
-                            "Content-Disposition, Content-Range");
+                            "Content-Disposition, Content-Range, Mcp-Session-Id");
 }
 
 enum MHD_Result server_reply_send(http_request *r, http_reply *reply, const char *trace)

@@ -197,6 +197,7 @@ bool rt_server_start(const rt_server_config *config, rt_server **out, rt_error *
     s->keyring = guard_keyring_new(config->store);
     s->rate = server_rate_new(SERVER_RATE_KEYS);
     s->jobs = jobs_new();
+    s->mcp = mcp_new(&s->config);
     if (!check_config(&s->config, err) || !watch_open(&s->watch, err) ||
         !patience_open(PATIENCE_FACTOR * s->config.request_timeout_ms, &s->patience, err) ||
         !listen_at(s, err) || !start_daemon(s, err))
@@ -226,6 +227,7 @@ bool rt_server_stop(rt_server *s, uint64_t drain_ms)
         shutdown(s->listener, SHUT_RD);
     rt_closep(&s->listener);
     s->listener = -1;
+    mcp_stop(s->mcp);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t)(drain_ms / 1000);
     until.tv_nsec += (long)(drain_ms % 1000) * 1000000;
@@ -250,6 +252,7 @@ void rt_server_close(rt_server *s)
         MHD_stop_daemon(s->daemon);
     rt_closep(&s->listener);
     watch_close(s->watch);
+    mcp_free(s->mcp);
     patience_close(s->patience);
     jobs_free(s->jobs);
     guard_keyring_free(s->keyring);

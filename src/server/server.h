@@ -26,6 +26,7 @@
 #include "engine/engine.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
+#include "tools/tools.h"
 
 typedef struct rt_server rt_server;
 
@@ -58,6 +59,8 @@ typedef struct rt_server_config {
     rt_vault *vault;
     rt_cache *cache;
     rt_telemetry *telemetry;
+    rt_tools *tools;      /* NULL: there are none */
+    bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 
 /* The texts and lists of `config` are copied. */
@@ -80,6 +83,10 @@ typedef struct rt_server_operation {
 } rt_server_operation;
 
 bool rt_server_operation_at(size_t i, rt_server_operation *out);
+
+/* The Model Context Protocol with one client on these descriptors, until `in` ends or `stop` (-1:
+ * none) is readable. Of `config` counts what does not concern HTTP. Only messages go to `out`. */
+bool rt_mcp_serve(const rt_server_config *config, int in, int out, int stop, rt_error *err);
 
 /* The OpenAPI 3.1 document, without a running server. */
 void rt_server_openapi(rt_str server_url, bool is_auth_required, rt_buf *out);

@@ -10,6 +10,7 @@
 #include "server/guard.h"
 #include "server/http.h"
 #include "server/jobs.h"
+#include "server/mcp.h"
 #include "server/operations.h"
 #include "server/patience.h"
 #include "server/rate.h"
@@ -36,6 +37,7 @@ struct rt_server {
     watch *watch;
     patience *patience;
     jobs *jobs;
+    mcp *mcp;
     uint64_t started_ns;
     atomic_uint_fast64_t body_bytes; /* of requests that are being read or answered */
     atomic_bool is_stopping;

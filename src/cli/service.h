@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.h - what runs code for clients, whichever way they come: `retort serve` and `retort mcp`.
+ */
+#ifndef RETORT_CLI_SERVICE_H
+#define RETORT_CLI_SERVICE_H
+
+#include <signal.h>
+
+#include "cli/house.h"
+#include "engine/engine.h"
+#include "server/server.h"
+#include "telemetry/telemetry.h"
+
+typedef struct cli_service {
+    cli_house house;
+    rt_runtime *runtime;
+    rt_cache *cache;
+    rt_telemetry *telemetry;
+    rt_engine *engine;
+    rt_tools *tools;
+    rt_server *server; /* of `retort serve` */
+    rt_policy base_policy, ceiling;
+    uint64_t swept_ms, retained_ms;
+    bool has_mcp_fixture;
+    bool is_guarded; /* keys are asked for */
+} cli_service;
+
+/* Everything up to the engine, for a house that was read and locked. From then on the signals that
+ * end a program wait to be taken. */
+bool cli_service_open(cli_service *s, sigset_t *signals, rt_error *err);
+void cli_service_close(cli_service *s);
+
+/* What the server's config has of it; the rest is for HTTP. */
+void cli_service_lend(const cli_service *s, rt_server_config *config);
+
+/* Takes a flag that is no setting out of argv. */
+bool cli_service_flag(int *argc, char **argv, const char *flag);
+
+#endif
