@@ -29,7 +29,10 @@ static bool read_octets(rt_str text, const cluster *c, size_t g, unsigned octets
 
 static bool is_nobodys(const unsigned o[4])
 {
-    return o[0] == 127 || o[0] == 0 || o[0] == 255 || (o[0] >= 224 && o[3] == 0);
+    bool is_loopback = o[0] == 127 && o[1] == 0 && o[2] == 0;
+    bool is_any = o[0] + o[1] + o[2] + o[3] == 0;
+    bool is_mask = o[0] == 255 && (o[1] == 255 || o[1] == 0) && (o[3] == 255 || o[3] == 0);
+    return is_loopback || is_any || is_mask;
 }
 
 static bool is_loose(const privacy_scan *scan, size_t start, size_t end)

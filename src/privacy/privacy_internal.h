@@ -68,7 +68,6 @@ typedef enum topic {
     TOPIC_NUMBER,  /* order, invoice, serial: some number of something else */
     TOPIC_FOREIGN, /* another country's number for a person */
     TOPIC_MONEY,
-    TOPIC_SITE, /* website, visit: a URL or domain of somebody */
     TOPICS,
 } topic;
 
@@ -182,7 +181,6 @@ size_t privacy_ssn(privacy_scan *scan, const cluster *c, size_t g);
 size_t privacy_phone(privacy_scan *scan, const cluster *c, size_t g);
 size_t privacy_ipv4(privacy_scan *scan, const cluster *c, size_t g);
 size_t privacy_birth(privacy_scan *scan, const cluster *c, size_t g);
-void privacy_birth_words(privacy_scan *scan, size_t i);
 void privacy_address(privacy_scan *scan, const cluster *c, size_t g);
 void privacy_postcode(privacy_scan *scan, size_t i);
 void privacy_document(privacy_scan *scan, size_t i, size_t end);

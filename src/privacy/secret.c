@@ -157,21 +157,29 @@ static bool has_any(rt_str value, const char *const *parts, size_t count)
     return false;
 }
 
+/* Templates, code that fetches it, and what people write where a secret goes. */
 static bool is_placeholder(rt_str value)
 {
-    static const char *const parts[] = {
-        "${",    "{{",          "$(",          "<%",      "%(",        "xxxx",     "****",
-        "....",  "change",      "placeholder", "your",    "insert",    "redacted", "example_",
-        "dummy", "process.env", "environ",     "getenv",  "env.",      "config.",  "settings.",
-        "self.", "this.",       "request.",    "null",    "undefined", "none",     "_here",
-        "-here", "<your",       "todo",        "replace", "function",  "secrets.", "vault:",
-        "ref:",  "params",      "::",          "->",      "localhost",
+    static const char *const signs[] = {
+        "${",    "{{",          "$(",       "<%",          "%(",       "xxxx",    "****",
+        "....",  "process.env", "environ",  "getenv",      "env.",     "config.", "settings.",
+        "self.", "this.",       "request.", "secrets.",    "vault:",   "ref:",    "::",
+        "->",    "_here",       "-here",    "placeholder", "redacted", "change",
     };
+    static const char *const words[] = {
+        "your", "insert", "example_", "dummy",    "null",   "undefined",
+        "none", "todo",   "replace",  "function", "params", "localhost",
+    };
+    size_t digits = 0;
     if (value.len == 0 || is_one_of(value.ptr[0], "$<{[(%&*@") ||
         (value.ptr[0] == '/' && memchr(value.ptr + 1, '/', value.len - 1)) ||
         rt_str_starts(value, RT_STR("./")) || rt_str_starts(value, RT_STR("http")))
         return true;
-    return has_any(value, parts, RT_COUNT(parts));
+    for (size_t i = 0; i < value.len; i++)
+        digits += is_class(value.ptr[i], IS_DIGIT);
+    /* Among many digits a short word is there by chance. */
+    return has_any(value, signs, RT_COUNT(signs)) ||
+           (digits < 3 && has_any(value, words, RT_COUNT(words)));
 }
 
 typedef struct makeup {

@@ -95,9 +95,6 @@ static const struct {
       "usd eur gbp jpy cad aud chf inr cny rub brl dollars dollar euros euro pounds yen million "
       "millions billion billions thousand percent price prices cost costs amount amounts balance "
       "salary revenue budget fee kg km mb gb tb kb ms ns" },
-    { VOC(TOPIC_SITE),
-      "website websites site homepage webpage blog portfolio url profile linkedin web webseite "
-      "sito sitio" },
     /* after the name: 12 Main Street */
     { VOC(SET_STRONG_LAST),
       "alley aly av ave avenue avenues blvd boulevard boulevards causeway cir circle close court "
