@@ -75,6 +75,7 @@ bool search_is_built_in(const rt_search *s)
 rt_search *rt_search_new(const rt_search_options *options)
 {
     rt_search *s = zeroed(1, sizeof(*s));
+    s->memo = zeroed(1, sizeof(*s->memo));
     s->embedder = options && options->embedder ? *options->embedder
                                                : (rt_embedder){ DIMS, embed_built_in, NULL };
     return s;
@@ -91,6 +92,7 @@ void rt_search_free(rt_search *s)
     search_numbering_done(&s->stems);
     search_numbering_done(&s->servers);
     free(s->vectors);
+    free(s->memo);
     free(s->gram_starts);
     free(s->gram_terms);
     rt_arena_done(&s->arena);
@@ -112,7 +114,7 @@ size_t rt_search_count(const rt_search *s)
 
 static void add_field(rt_search *s, search_document *d, search_field field, rt_str text)
 {
-    search_tokens tokens RT_CLEANUP(search_tokens_done) = { 0 };
+    search_tokens tokens RT_CLEANUP(search_tokens_done) = { .memo = s->memo };
     search_tokenise(text, fields[field].words, &tokens);
     for (size_t i = 0; i < tokens.count; i++) {
         const search_token *t = &tokens.items[i];
@@ -272,11 +274,12 @@ void rt_search_build(rt_search *s)
     weigh_words(s);
     sort_words(s);
     make_postings(s);
-    if (search_is_built_in(s))
+    if (search_is_built_in(s) && s->document_count > 0)
         make_vectors(s);
     for (size_t i = 0; i < s->document_count; i++)
         search_embed_finish(s->vectors + i * s->embedder.dims, s->embedder.dims);
     index_letters(s);
     free(RT_TAKE(s->seen));
+    free(RT_TAKE(s->memo));
     s->seen_count = s->seen_cap = 0;
 }

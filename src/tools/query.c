@@ -361,40 +361,49 @@ static bool embed_question(const question *q, rt_str text, uint32_t clauses, flo
 }
 
 /* Scaled so that the nearest is 1 and what is no nearer than the average is 0. */
-static void compare_vectors(const rt_search *s, const float *vector, float *out)
+static void scale(float *likeness, size_t count)
 {
     float most = -1;
     double mean = 0;
-    for (size_t d = 0; d < s->document_count; d++) {
-        out[d] = search_dot(vector, s->vectors + d * s->embedder.dims, s->embedder.dims);
-        most = RT_MAX(most, out[d]);
-        mean += out[d];
+    for (size_t d = 0; d < count; d++) {
+        most = RT_MAX(most, likeness[d]);
+        mean += likeness[d];
     }
-    mean /= (double)s->document_count;
+    mean /= (double)count;
     float range = most - (float)mean;
-    for (size_t d = 0; d < s->document_count; d++) {
-        float above = out[d] - (float)mean;
-        out[d] = above > 0 && most >= LIKE_LEAST && range > 1e-6f ? above / range : 0;
+    for (size_t d = 0; d < count; d++) {
+        float above = likeness[d] - (float)mean;
+        likeness[d] = above > 0 && most >= LIKE_LEAST && range > 1e-6f ? above / range : 0;
     }
 }
 
+/* The whole request's vector and each wish's, beside each document's: the documents' do not fit in
+ * the cache, so each is fetched once for all. */
 static void score_meaning(question *q, rt_str text)
 {
     const rt_search *s = q->search;
-    float *vector = numbers(s->embedder.dims);
+    size_t dims = s->embedder.dims, count = s->document_count, asked = 1;
     bool has_clauses = q->clause_count > 1 && search_is_built_in(s);
-    if (embed_question(q, text, UINT32_MAX, vector))
-        compare_vectors(s, vector, q->meaning);
-    for (size_t k = 0; k < q->clause_count && has_clauses; k++) {
-        if (!embed_question(q, text, 1u << k, vector))
-            continue;
-        compare_vectors(s, vector, q->scratch);
-        for (size_t d = 0; d < s->document_count; d++)
-            q->best[d] = RT_MAX(q->best[d], q->scratch[d]);
+    float *vectors = numbers((CLAUSES_MAX + 1) * dims);
+    float *likeness[CLAUSES_MAX + 1] = { q->meaning };
+    embed_question(q, text, UINT32_MAX, vectors);
+    for (size_t k = 0; k < q->clause_count && has_clauses; k++)
+        if (embed_question(q, text, 1u << k, vectors + asked * dims))
+            likeness[asked++] = numbers(count);
+    for (size_t d = 0; d < count; d++)
+        for (size_t i = 0; i < asked; i++)
+            likeness[i][d] = search_dot(vectors + i * dims, s->vectors + d * dims, dims);
+    for (size_t i = 0; i < asked; i++)
+        scale(likeness[i], count);
+    for (size_t d = 0; d < count && asked > 1; d++) {
+        float best = 0;
+        for (size_t i = 1; i < asked; i++)
+            best = RT_MAX(best, likeness[i][d]);
+        q->meaning[d] = (1 - tune.part) * q->meaning[d] + tune.part * best;
     }
-    for (size_t d = 0; d < s->document_count && has_clauses; d++)
-        q->meaning[d] = (1 - tune.part) * q->meaning[d] + tune.part * q->best[d];
-    free(vector);
+    for (size_t i = 1; i < asked; i++)
+        free(likeness[i]);
+    free(vectors);
 }
 
 /* -- Putting together -------------------------------------------------------------------------- */

@@ -22,6 +22,8 @@ typedef struct entry {
     tools_list *list;
     size_t users;              /* calls and listings under way */
     bool is_listing, is_stale; /* a thread asks it; it has changed again meanwhile */
+    pthread_t thread;          /* that one, or one that has ended */
+    bool has_thread;
     bool is_removed;
     struct entry *next;
 } entry;
@@ -164,21 +166,27 @@ static void *ask_again(void *ctx)
     return NULL;
 }
 
+/* Under the lock, when it asks no more: all it has left to do is to end. */
+static void join_lister(entry *e)
+{
+    if (e->has_thread)
+        pthread_join(e->thread, NULL);
+    e->has_thread = false;
+}
+
 static void on_change(void *ctx, rt_provider *provider)
 {
     entry *e = ctx;
     rt_tools *t = e->tools;
-    pthread_attr_t detached;
-    pthread_t thread;
     (void)provider;
-    pthread_attr_init(&detached);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     pthread_mutex_lock(&t->lock);
     e->is_stale = true;
-    if (!e->is_listing && !e->is_removed)
-        e->is_listing = pthread_create(&thread, &detached, ask_again, e) == 0;
+    if (!e->is_listing && !e->is_removed) {
+        join_lister(e);
+        e->has_thread = pthread_create(&e->thread, NULL, ask_again, e) == 0;
+        e->is_listing = e->has_thread;
+    }
     pthread_mutex_unlock(&t->lock);
-    pthread_attr_destroy(&detached);
 }
 
 /* -- Providers
@@ -249,6 +257,7 @@ static void take_out(rt_tools *t, entry *e)
     publish(t);
     while (e->users > 0 || e->is_listing)
         pthread_cond_wait(&t->changed, &t->lock);
+    join_lister(e);
     for (entry **at = &t->entries; *at; at = &(*at)->next)
         if (*at == e) {
             *at = e->next;

@@ -25,9 +25,18 @@ typedef struct search_token {
     bool is_named;    /* written with a capital, not at the start of a sentence */
 } search_token;
 
+/* Words come again and again: what was found out about the latest ones, by hash. */
+typedef struct search_memo {
+    struct search_memo_word {
+        char word[SEARCH_WORD_MAX], stem[SEARCH_WORD_MAX];
+        uint8_t word_len, stem_len, seam; /* word_len is 0: nothing here yet */
+    } words[8192];
+} search_memo;
+
 typedef struct search_tokens {
     search_token *items;
     size_t count, cap;
+    search_memo *memo; /* may be NULL */
 } search_tokens;
 
 /* Appends; at most `max` tokens are there afterwards. */
@@ -140,6 +149,7 @@ struct rt_search {
     float *vectors;                     /* embedder.dims for each document */
     uint32_t *gram_starts, *gram_terms; /* terms by three letters in a row */
     double max_usage;
+    search_memo *memo; /* gone after the build */
 };
 
 bool search_is_built_in(const rt_search *search); /* its vectors are ours */

@@ -20,6 +20,16 @@ void search_tokens_done(search_tokens *tokens)
     *tokens = (search_tokens){ 0 };
 }
 
+static struct search_memo_word *place_of(search_memo *memo, const char *word, size_t len)
+{
+    uint32_t h = 2166136261u;
+    if (!memo || len > SEARCH_WORD_MAX)
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (unsigned char)word[i]) * 16777619u;
+    return &memo->words[(h ^ h >> 15) % RT_COUNT(memo->words)];
+}
+
 static search_token *push(search_tokens *out, const char *word, size_t len)
 {
     if (out->count == out->cap) {
@@ -31,10 +41,13 @@ static search_token *push(search_tokens *out, const char *word, size_t len)
     }
     search_token *t = &out->items[out->count++];
     *t = (search_token){ 0 };
-    t->word_len = t->stem_len = (uint8_t)RT_MIN(len, (size_t)SEARCH_WORD_MAX);
+    t->word_len = (uint8_t)RT_MIN(len, (size_t)SEARCH_WORD_MAX);
     memcpy(t->word, word, t->word_len);
-    memcpy(t->stem, word, t->word_len);
-    t->stem_len = (uint8_t)search_stem(t->stem, t->stem_len);
+    const struct search_memo_word *known = place_of(out->memo, word, t->word_len);
+    bool is_met =
+        known && known->word_len == t->word_len && memcmp(known->word, word, t->word_len) == 0;
+    memcpy(t->stem, is_met ? known->stem : word, t->word_len);
+    t->stem_len = is_met ? known->stem_len : (uint8_t)search_stem(t->stem, t->word_len);
     return t;
 }
 
@@ -76,10 +89,26 @@ static size_t seam(const char *word, size_t len)
     return best;
 }
 
+static size_t find_seam(search_tokens *out, const char *word, size_t len)
+{
+    struct search_memo_word *known = place_of(out->memo, word, len);
+    if (known && known->word_len == len && memcmp(known->word, word, len) == 0)
+        return known->seam;
+    size_t at = seam(word, len);
+    if (known) {
+        memcpy(known->word, word, len);
+        memcpy(known->stem, word, len);
+        known->word_len = (uint8_t)len;
+        known->stem_len = (uint8_t)search_stem(known->stem, len);
+        known->seam = (uint8_t)at;
+    }
+    return at;
+}
+
 /* A word of small letters; with its parts, if it is glued of two. */
 static void push_word(search_tokens *out, size_t max, const char *word, size_t len)
 {
-    size_t at = seam(word, len);
+    size_t at = find_seam(out, word, len);
     if (out->count < max)
         push(out, word, len)->is_extra = at > 0;
     if (at > 0 && out->count + 2 <= max) {
