@@ -14,7 +14,8 @@ class Request:
     def __init__(self, handler, body):
         self.handler, self.headers, self.verb, self.path = handler, handler.headers, handler.command, handler.path
         self.body = body
-        self.message = json.loads(body) if body else {}
+        is_json = handler.headers.get("Content-Type", "") == "application/json"
+        self.message = json.loads(body) if body and is_json else {}
         self.id, self.method = self.message.get("id"), self.message.get("method")
         self.params = self.message.get("params") or {}
 
