@@ -14,7 +14,8 @@
  *         if (rt_mcp_open(&configs.items[i], &provider, err))        // nothing is started yet
  *             rt_tools_add(tools, provider, err);
  *
- * Both eras of the protocol and all its revisions are spoken, over stdio and Streamable HTTP.
+ * Both eras of the protocol and all its revisions are spoken, over stdio and Streamable HTTP, and
+ * the HTTP transport of 2024 where there is no other.
  * The program must ignore SIGPIPE.
  */
 #ifndef RT_TOOLS_MCP_H
@@ -69,6 +70,7 @@ typedef struct rt_mcp_config {
     const char *cwd;         /* NULL: ours */
     /* ... or a URL. */
     const char *url;
+    bool is_sse; /* it speaks the HTTP transport of 2024; else that is tried when no other works */
     rt_mcp_pairs headers;
     rt_mcp_oauth oauth; /* without `authorize` and `client_secret`: no OAuth */
 

@@ -176,17 +176,14 @@ static bool read_headers(reader *r, rt_json value, rt_mcp_config *out)
 
 static bool read_type(reader *r, rt_json value, rt_mcp_config *out)
 {
-    static const char *const known[] = { "stdio", "http", "streamable-http", "streamableHttp" };
+    static const char *const known[] = { "stdio", "http", "streamable-http", "streamableHttp",
+                                         "sse" };
     rt_str type = rt_json_str(value);
-    (void)out;
-    if (rt_str_eq_c(type, "sse"))
-        return rt_fail(r->err, RT_UNSUPPORTED,
-                       "type sse is the transport of 2024, which is not spoken here; most such "
-                       "servers have a Streamable HTTP address too (often /mcp): use type http");
+    out->is_sse = rt_str_eq_c(type, "sse");
     for (size_t i = 0; i < RT_COUNT(known); i++)
         if (rt_str_eq_c(type, known[i]))
             return true;
-    return rt_fail(r->err, RT_INVALID, "type must be stdio or http");
+    return rt_fail(r->err, RT_INVALID, "type must be stdio, http or sse");
 }
 
 static bool read_number(reader *r, const char *what, rt_json value, int64_t max, int64_t *out)
@@ -295,6 +292,49 @@ bool mcp_name_check(rt_str name, rt_error *err)
                            "a server's name consists of letters, digits, '_', '-' and '.'");
     }
     return true;
+}
+
+static bool check_header(const rt_mcp_pair *pair, rt_error *err)
+{
+    char shown[MCP_SHOWN_SIZE];
+    for (size_t i = 0; i < pair->name.len; i++)
+        if (pair->name.ptr[i] <= ' ' || pair->name.ptr[i] == ':' || pair->name.ptr[i] == 0x7f)
+            return rt_fail(err, RT_INVALID, "the header name %s", mcp_show(pair->name, shown));
+    for (size_t i = 0; i < pair->value.len; i++)
+        if ((uint8_t)pair->value.ptr[i] < ' ' && pair->value.ptr[i] != '\t')
+            return rt_fail(err, RT_INVALID, "the value of the header %s has a control character",
+                           mcp_show(pair->name, shown));
+    return pair->name.len > 0 || rt_fail(err, RT_INVALID, "a header without a name");
+}
+
+static bool check_pairs(const rt_mcp_config *config, rt_error *err)
+{
+    char shown[MCP_SHOWN_SIZE];
+    for (size_t i = 0; i < config->headers.count; i++)
+        if (!check_header(&config->headers.items[i], err))
+            return false;
+    for (size_t i = 0; i < config->env.count; i++) {
+        rt_str name = config->env.items[i].name;
+        if (name.len == 0 || memchr(name.ptr, '=', name.len) || memchr(name.ptr, '\0', name.len))
+            return rt_fail(err, RT_INVALID, "there can be no variable named \"%s\"",
+                           mcp_show(name, shown));
+    }
+    return true;
+}
+
+bool mcp_config_check(const rt_mcp_config *config, rt_error *err)
+{
+    bool has_command = config->command && config->command[0], has_url = config->url != NULL;
+    if (!mcp_name_check(config->name, err))
+        return false;
+    if (has_command && has_url)
+        return rt_fail(err, RT_INVALID, "it has a command and a url; it can have but one of them");
+    if (!has_command && !has_url)
+        return rt_fail(err, RT_INVALID, "it has neither a command nor a url");
+    if (has_url && strncmp(config->url, "http://", 7) != 0 &&
+        strncmp(config->url, "https://", 8) != 0)
+        return rt_fail(err, RT_INVALID, "its url does not begin with http:// or https://");
+    return check_pairs(config, err);
 }
 
 /* People write "My Server"; its tools need a name that code can say. */

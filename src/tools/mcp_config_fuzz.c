@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_mcp_configs configs;
     rt_str text = { (const char *)data, size };
+    bool is_told = rt_str_find(text, RT_STR("swordfish")) >= 0; /* by the text itself */
     if (!rt_mcp_config_read(text, environment, &arena, &configs, NULL))
         return 0;
     for (size_t i = 0; i < configs.count; i++) {
@@ -25,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < configs.problem_count; i++) {
         assert(configs.problems[i].error.code != RT_OK);
-        assert(!strstr(configs.problems[i].error.text, "swordfish"));
+        assert(is_told || !strstr(configs.problems[i].error.text, "swordfish"));
     }
     return 0;
 }

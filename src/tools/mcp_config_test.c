@@ -103,7 +103,7 @@ Test(mcp_config, a_bad_entry_is_a_problem_by_name_and_the_others_load)
     problem("{\"command\":\"a\\u0000b\"}", RT_INVALID, "NUL");
     problem("{\"url\":\"file:///etc/passwd\"}", RT_INVALID, "http:// or https://");
     problem("{\"url\":\"http://x\",\"headers\":{\"A\":\"b\\r\\nC: d\"}}", RT_INVALID, "header A");
-    problem("{\"url\":\"http://x\",\"type\":\"sse\"}", RT_UNSUPPORTED, "Streamable HTTP");
+    problem("{\"url\":\"http://x\",\"type\":\"ws\"}", RT_INVALID, "stdio, http or sse");
     problem("{\"url\":\"${input:x}\"}", RT_UNSUPPORTED, "${input:x} cannot be filled in");
     problem("{\"command\":\"x\",\"rate_limit\":-1}", RT_INVALID, "rate_limit");
     problem("{\"command\":\"x\",\"timeout_ms\":1.5}", RT_INVALID, "timeout_ms");

@@ -107,8 +107,7 @@ void mcp_fetcher_free(mcp_fetcher *f)
     free(f);
 }
 
-/* -- What comes back
- * ------------------------------------------------------------------------------- */
+/* -- What comes back --------------------------------------------------------------------------- */
 
 typedef struct exchange {
     mcp_fetch *fetch;
@@ -310,6 +309,41 @@ bool mcp_fetch_body(mcp_fetcher *fetcher, mcp_fetch *f, size_t max, rt_buf *body
     if (end != MCP_FETCH_DONE)
         return mcp_fetch_failed(end, f, err);
     return rt_buf_ok(body, err);
+}
+
+/* -- Headers ----------------------------------------------------------------------------------- */
+
+void mcp_lines_add(mcp_lines *lines, const char *line)
+{
+    if (lines->count < RT_COUNT(lines->items))
+        lines->items[lines->count++] = line;
+}
+
+/* Some configurations repeat what we say ourselves. */
+static bool is_own_header(rt_str name)
+{
+    static const char *const own[] = {
+        "accept",         "content-type", "content-length", "host",         "mcp-protocol-version",
+        "mcp-session-id", "mcp-method",   "mcp-name",       "last-event-id"
+    };
+    for (size_t i = 0; i < RT_COUNT(own); i++)
+        if (name.len == strlen(own[i]) && strncasecmp(name.ptr, own[i], name.len) == 0)
+            return true;
+    return false;
+}
+
+void mcp_lines_add_configured(mcp_lines *lines, const rt_mcp_config *config, rt_arena *arena)
+{
+    for (size_t i = 0; i < config->headers.count; i++) {
+        const rt_mcp_pair *pair = &config->headers.items[i];
+        if (is_own_header(pair->name))
+            continue;
+        /* "Name;" is libcurl's way to say that the value is empty. */
+        rt_str line = pair->value.len ? rt_arena_printf(arena, "%.*s: %.*s", RT_FMT(pair->name),
+                                                        RT_FMT(pair->value))
+                                      : rt_arena_printf(arena, "%.*s;", RT_FMT(pair->name));
+        mcp_lines_add(lines, line.ptr);
+    }
 }
 
 /* -- URLs -------------------------------------------------------------------------------------- */

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 enum {
-    HEADERS_MAX = 128,
     REDIRECTS_MAX = 3,
     AUTHS_MAX = 3,
     RESUMES_MAX = 1000,
@@ -64,8 +63,7 @@ static bool is_modern(const http_link *h)
     return version && version->era == RT_MCP_MODERN;
 }
 
-/* -- Messages that arrive -------------------------------------------------------------------------
- */
+/* -- Messages that arrive ---------------------------------------------------------------------- */
 
 static bool http_tell(mcp_link *link, rt_str method, rt_str body, uint64_t deadline_ns,
                       rt_error *err);
@@ -181,51 +179,11 @@ static void stream_done(stream *s)
 
 /* -- Exchanges --------------------------------------------------------------------------------- */
 
-typedef struct lines {
-    const char *items[HEADERS_MAX];
-    size_t count;
-} lines;
-
-static void add_line(lines *l, const char *line)
-{
-    if (l->count < HEADERS_MAX)
-        l->items[l->count++] = line;
-}
-
-static void add_named(lines *l, rt_arena *arena, const char *name, rt_str value)
+static void add_named(mcp_lines *l, rt_arena *arena, const char *name, rt_str value)
 {
     rt_buf encoded RT_CLEANUP(rt_buf_done) = { .max = 64 << 10 };
     rt_mcp_header_encode(value, &encoded);
-    add_line(l, rt_arena_printf(arena, "%s: %.*s", name, RT_FMT(rt_buf_str(&encoded))).ptr);
-}
-
-/* Some configurations repeat what we say ourselves. */
-static bool is_own_header(rt_str name)
-{
-    static const char *const own[] = {
-        "accept",         "content-type", "content-length", "host",         "mcp-protocol-version",
-        "mcp-session-id", "mcp-method",   "mcp-name",       "last-event-id"
-    };
-    for (size_t i = 0; i < RT_COUNT(own); i++)
-        if (name.len == strlen(own[i]) && strncasecmp(name.ptr, own[i], name.len) == 0)
-            return true;
-    return false;
-}
-
-static void add_configured(const http_link *h, lines *l, rt_arena *arena)
-{
-    const rt_mcp_pairs *pairs = &h->link.config->headers;
-    for (size_t i = 0; i < pairs->count; i++) {
-        const rt_mcp_pair *pair = &pairs->items[i];
-        if (is_own_header(pair->name))
-            continue;
-        /* "Name;" is libcurl's way to say that the value is empty. */
-        add_line(
-            l,
-            pair->value.len
-                ? rt_arena_printf(arena, "%.*s: %.*s", RT_FMT(pair->name), RT_FMT(pair->value)).ptr
-                : rt_arena_printf(arena, "%.*s;", RT_FMT(pair->name)).ptr);
-    }
+    mcp_lines_add(l, rt_arena_printf(arena, "%s: %.*s", name, RT_FMT(rt_buf_str(&encoded))).ptr);
 }
 
 /* What is sent, whatever it is about. */
@@ -238,39 +196,39 @@ typedef struct parcel {
     int cancel_fd;
 } parcel;
 
-static void add_standard(http_link *h, const parcel *p, lines *l, rt_arena *arena)
+static void add_standard(http_link *h, const parcel *p, mcp_lines *l, rt_arena *arena)
 {
     const rt_mcp_version *version = h->version;
     bool is_post = strcmp(p->verb, "POST") == 0;
-    add_line(l,
-             is_post ? "Accept: application/json, text/event-stream" : "Accept: text/event-stream");
+    mcp_lines_add(l, is_post ? "Accept: application/json, text/event-stream"
+                             : "Accept: text/event-stream");
     if (is_post)
-        add_line(l, "Content-Type: application/json");
+        mcp_lines_add(l, "Content-Type: application/json");
     if (version && version->has_version_header)
-        add_line(l, rt_arena_printf(arena, "MCP-Protocol-Version: %s", version->name).ptr);
+        mcp_lines_add(l, rt_arena_printf(arena, "MCP-Protocol-Version: %s", version->name).ptr);
     if (is_modern(h) && p->method.len)
         add_named(l, arena, "Mcp-Method", p->method);
     if (is_modern(h) && p->name.len)
         add_named(l, arena, "Mcp-Name", p->name);
     pthread_mutex_lock(&h->lock);
     if (h->session_id[0] && version && !is_modern(h))
-        add_line(l, rt_arena_printf(arena, "Mcp-Session-Id: %s", h->session_id).ptr);
+        mcp_lines_add(l, rt_arena_printf(arena, "Mcp-Session-Id: %s", h->session_id).ptr);
     pthread_mutex_unlock(&h->lock);
     if (p->last_event_id && p->last_event_id[0])
-        add_line(l, rt_arena_printf(arena, "Last-Event-ID: %s", p->last_event_id).ptr);
+        mcp_lines_add(l, rt_arena_printf(arena, "Last-Event-ID: %s", p->last_event_id).ptr);
 }
 
 static mcp_fetch_end exchange_once(http_link *h, const parcel *p, mcp_fetch *f, rt_str *token,
                                    rt_arena *arena)
 {
-    lines l = { .count = 0 };
+    mcp_lines l = { .count = 0 };
     add_standard(h, p, &l, arena);
-    add_configured(h, &l, arena);
+    mcp_lines_add_configured(&l, h->link.config, arena);
     for (size_t i = 0; p->headers && p->headers[i]; i++)
-        add_line(&l, p->headers[i]);
+        mcp_lines_add(&l, p->headers[i]);
     *token = h->oauth ? mcp_oauth_token(h->oauth, arena) : (rt_str){ "", 0 };
     if (token->len)
-        add_line(&l, rt_arena_printf(arena, "Authorization: Bearer %.*s", RT_FMT(*token)).ptr);
+        mcp_lines_add(&l, rt_arena_printf(arena, "Authorization: Bearer %.*s", RT_FMT(*token)).ptr);
     pthread_mutex_lock(&h->lock);
     f->url = rt_arena_copy(arena, rt_str_of(h->url));
     pthread_mutex_unlock(&h->lock);
@@ -412,10 +370,7 @@ static void call_off(http_link *h, const mcp_ask *ask)
     rt_buf body RT_CLEANUP(rt_buf_done) = { 0 };
     if (ask->is_not_cancellable || is_modern(h) || !h->version)
         return; /* in the modern era, the closed stream says it */
-    rt_buf_addf(&body,
-                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
-                "\"params\":{\"requestId\":%llu,\"reason\":\"nobody waits for it any more\"}}",
-                (unsigned long long)ask->id);
+    mcp_put_cancelled(&body, ask->id);
     http_tell(&h->link, RT_STR("notifications/cancelled"), rt_buf_str(&body),
               rt_now_ns() + GOODBYE_MS * MCP_MS, &(rt_error){ 0 });
 }
@@ -557,8 +512,7 @@ static void http_listen(mcp_link *link, rt_str request)
         mcp_wait(h->heard_fd, h->shut_fd, rt_now_ns() + LISTEN_MS * MCP_MS);
 }
 
-/* -- Opening and closing
- * ---------------------------------------------------------------------------- */
+/* -- Opening and closing ----------------------------------------------------------------------- */
 
 static void http_settle(mcp_link *link, const rt_mcp_version *version)
 {

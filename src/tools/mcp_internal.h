@@ -2,7 +2,7 @@
 /*
  * mcp_internal.h - what the mcp_*.c files share.
  *
- *     mcp_client     one configured server: connects when needed, health, limits    mcp_client.c
+ *     mcp_client     one configured server: connects when needed, health, limits    mcp_client.h
  *     mcp_session    a peer with whom the revision is agreed: requests, tools       mcp_session.c
  *     mcp_link       messages there and back: a process, or an HTTP endpoint  mcp_stdio.c,
  * mcp_http.c
@@ -28,15 +28,14 @@
 #define MCP_MS          UINT64_C(1000000) /* ns */
 #define MCP_SECOND      UINT64_C(1000000000)
 
-/* -- Small things (mcp_show.c, mcp_config.c) ------------------------------------------------------
- */
+/* -- Small things (mcp_show.c, mcp_config.c) --------------------------------------------------- */
 
 /* Text from outside as it may stand in an error: one line, no controls, not long. Returns `out`. */
 const char *mcp_show(rt_str raw, char out[MCP_SHOWN_SIZE]);
 
 const char *mcp_environ_get(const char *const *environ, rt_str name); /* NULL: not set */
 bool mcp_name_check(rt_str name, rt_error *err);
-bool mcp_config_check(const rt_mcp_config *config, rt_error *err); /* mcp_client.c */
+bool mcp_config_check(const rt_mcp_config *config, rt_error *err);
 
 /* Wait until one of the descriptors (-1: none) is readable, or that moment has come. */
 typedef enum mcp_woken { MCP_WOKEN_BY_TIME, MCP_WOKEN_BY_FIRST, MCP_WOKEN_BY_SECOND } mcp_woken;
@@ -116,6 +115,8 @@ bool mcp_stdio_open(const rt_mcp_config *config, const mcp_ears *ears, mcp_link 
                     rt_error *err);
 bool mcp_http_open(const rt_mcp_config *config, mcp_oauth *oauth, const mcp_ears *ears,
                    mcp_link **out, rt_error *err); /* oauth: borrowed; may be NULL */
+bool mcp_http_old_open(const rt_mcp_config *config, const mcp_ears *ears, mcp_link **out,
+                       rt_error *err);
 
 /* progressToken's number, and the rest of a progress notification; false: it is none. */
 typedef struct mcp_progress {
@@ -134,8 +135,49 @@ typedef struct mcp_flood {
 
 bool mcp_flood_allows(mcp_flood *flood, uint64_t now_ns, size_t bytes);
 
-/* -- Processes (mcp_process.c) -------------------------------------------------------------------
- */
+/* -- Inboxes (mcp_inbox.c) --------------------------------------------------------------------- */
+
+enum { MCP_ERRANDS_MAX = 16, MCP_PROGRESS_KEPT = 16 };
+#define MCP_TELL_NS (10 * MCP_SECOND) /* for a message that nobody waits for the answer to */
+
+typedef struct mcp_pending {
+    uint64_t id;
+    int wake;
+    mcp_reply *reply;
+    bool is_answered, is_broken;
+    mcp_progress progress[MCP_PROGRESS_KEPT]; /* a ring: of too many, the oldest go */
+    size_t progress_first, progress_count;
+    struct mcp_pending *next;
+} mcp_pending;
+
+typedef struct mcp_inbox {
+    mcp_link *link;
+    mcp_flood flood;      /* of the thread that hears */
+    pthread_mutex_t lock; /* for what follows; no other lock is taken inside it */
+    mcp_pending *waiting;
+    rt_buf errands[MCP_ERRANDS_MAX]; /* requests of the server, as they came */
+    size_t errand_count;
+    rt_error why; /* the link is dead */
+} mcp_inbox;
+
+void mcp_inbox_init(mcp_inbox *box, mcp_link *link);
+void mcp_inbox_done(mcp_inbox *box);
+
+/* A message or a batch; `whole` is the buffer that holds it, which may be taken, or NULL. False:
+ * dead. */
+bool mcp_inbox_hear(mcp_inbox *box, rt_str text, rt_buf *whole);
+/* The link is dead, and whoever waits is told why. Returns false. */
+bool mcp_inbox_die(mcp_inbox *box, rt_code code, const char *why);
+
+/* Begin before it is sent, then wait, and end in any case. False: the link is dead; it did not
+ * begin. */
+bool mcp_inbox_begin(mcp_inbox *box, mcp_pending *p, uint64_t id, mcp_reply *reply, rt_error *err);
+bool mcp_inbox_await(mcp_inbox *box, mcp_pending *p, mcp_ask *ask, rt_error *err);
+void mcp_inbox_end(mcp_inbox *box, mcp_pending *p);
+
+void mcp_put_cancelled(rt_buf *out, uint64_t id); /* notifications/cancelled */
+
+/* -- Processes (mcp_process.c) ----------------------------------------------------------------- */
 
 typedef struct mcp_process {
     pid_t pid; /* of the leader of its group; 0: none */
@@ -150,8 +192,7 @@ void mcp_process_stop(mcp_process *process, bool is_patient);
 /* "it ended with status 3"; waits a moment for the end that a closed pipe announces. */
 void mcp_process_epitaph(const mcp_process *process, char *out, size_t size);
 
-/* -- Server-sent events (mcp_sse.c)
- * ---------------------------------------------------------------- */
+/* -- Server-sent events (mcp_sse.c) ------------------------------------------------------------ */
 
 typedef struct mcp_sse {
     rt_buf line, data;
@@ -179,6 +220,8 @@ typedef struct mcp_session {
     const rt_mcp_version *version;
     _Atomic uint64_t next_id;
     bool has_tools, tools_change;
+    bool is_old_http;   /* its url speaks the transport of 2024 */
+    int refused_status; /* what initialize was answered over HTTP, when it failed */
     char server_name[MCP_SHOWN_SIZE], server_version[MCP_SHOWN_SIZE];
     unsigned users; /* under the client's lock, as are the next */
     bool has_worked, is_patient;
@@ -211,8 +254,7 @@ bool mcp_session_request(mcp_session *s, const mcp_request *request, mcp_patienc
                          mcp_reply *reply, rt_arena *arena, rt_json *result, rt_error *err);
 bool mcp_session_ping(mcp_session *s, mcp_patience *patience, rt_error *err);
 
-/* -- Tools (mcp_tools.c) --------------------------------------------------------------------------
- */
+/* -- Tools (mcp_tools.c) ----------------------------------------------------------------------- */
 
 /* Arguments a modern HTTP server wants as headers too: x-mcp-header in the input schema. */
 typedef struct mcp_mirror {
@@ -238,8 +280,7 @@ bool mcp_mirror_lines(const mcp_mirror *mirror, rt_str arguments, rt_arena *aren
 /* The result of tools/call. `text` is that of the reply, which `result` was parsed from. */
 void mcp_result_read(rt_str text, rt_json result, rt_arena *arena, rt_tool_result *out);
 
-/* -- Limits (mcp_limiter.c)
- * ------------------------------------------------------------------------ */
+/* -- Limits (mcp_limiter.c) -------------------------------------------------------------------- */
 
 typedef struct mcp_limiter mcp_limiter;
 
@@ -265,8 +306,7 @@ typedef struct mcp_verdict {
 } mcp_verdict;
 mcp_verdict *mcp_client_verdict(mcp_client *client); /* the minder's alone */
 
-/* -- HTTP exchanges (mcp_fetch.c)
- * ------------------------------------------------------------------ */
+/* -- HTTP exchanges (mcp_fetch.c) -------------------------------------------------------------- */
 
 typedef struct mcp_fetcher mcp_fetcher; /* keeps connections for the next exchange; any thread */
 
@@ -296,6 +336,15 @@ typedef struct mcp_fetch {
     char error[256];
 } mcp_fetch;
 
+/* Header lines; too many are left out. */
+typedef struct mcp_lines {
+    const char *items[128];
+    size_t count;
+} mcp_lines;
+
+void mcp_lines_add(mcp_lines *lines, const char *line);
+void mcp_lines_add_configured(mcp_lines *lines, const rt_mcp_config *config, rt_arena *arena);
+
 mcp_fetcher *mcp_fetcher_new(int shut_fd); /* readable: all exchanges end */
 void mcp_fetcher_free(mcp_fetcher *fetcher);
 mcp_fetch_end mcp_fetch_run(mcp_fetcher *fetcher, mcp_fetch *fetch);
@@ -309,8 +358,7 @@ bool mcp_same_origin(const char *a, const char *b);
 /* A URL that may be relative, seen from `base`; NULL: it is none. Into the arena. */
 const char *mcp_url_join(const char *base, const char *url, rt_arena *arena);
 
-/* -- OAuth (mcp_oauth.c)
- * --------------------------------------------------------------------------- */
+/* -- OAuth (mcp_oauth.c) ----------------------------------------------------------------------- */
 
 mcp_oauth *mcp_oauth_new(const rt_mcp_config *config);
 void mcp_oauth_free(mcp_oauth *oauth);

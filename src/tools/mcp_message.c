@@ -103,8 +103,7 @@ static const char *skip_value(const char *at, const char *end)
     return at > from ? at : NULL;
 }
 
-/* -- The members of an object --------------------------------------------------------------------
- */
+/* -- The members of an object ------------------------------------------------------------------ */
 
 typedef struct member {
     rt_str key, value; /* the key without its quotes, escapes and all */

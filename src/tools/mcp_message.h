@@ -93,15 +93,13 @@ rt_str rt_mcp_member(rt_str object, rt_str key);
 /* Whether the id is this number of ours. */
 bool rt_mcp_id_is(rt_str id, uint64_t number);
 
-/* -- Writing, on one line without its end --------------------------------------------------------
- */
+/* -- Writing, on one line without its end ------------------------------------------------------ */
 
 void rt_mcp_write_result(rt_buf *out, rt_str id, rt_str result);
 /* id "": left out. data "": none. */
 void rt_mcp_write_error(rt_buf *out, rt_str id, int code, rt_str message, rt_str data);
 
-/* -- Values of Mcp-Name and Mcp-Param-* ----------------------------------------------------------
- */
+/* -- Values of Mcp-Name and Mcp-Param-* -------------------------------------------------------- */
 
 /* As it is when it can stand in a header, else =?base64?...?=. */
 void rt_mcp_header_encode(rt_str value, rt_buf *out);

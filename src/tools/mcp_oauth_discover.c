@@ -13,8 +13,7 @@
 
 enum { DOCUMENT_MAX = 1 << 20 };
 
-/* -- The challenge ------------------------------------------------------------------------------
- */
+/* -- The challenge ----------------------------------------------------------------------------- */
 
 static rt_str take_quoted(rt_str *rest, rt_arena *arena)
 {
@@ -125,8 +124,8 @@ static bool find_resource(const mcp_getter *g, const char *server_url,
     if (challenge->resource_metadata.len) {
         const char *url = mcp_url_join(
             server_url, rt_arena_copy(g->arena, challenge->resource_metadata), g->arena);
-        if (url && mcp_get_json(g, url, out, err))
-            return true;
+        if (url && mcp_same_origin(url, server_url) && mcp_get_json(g, url, out, err))
+            return true; /* elsewhere, it would have us ask others in its stead */
     }
     rt_str deep = rt_arena_printf(g->arena, "%.*s%.*s", RT_FMT(well_known), RT_FMT(path));
     return (err->code == RT_OK &&
@@ -204,11 +203,23 @@ static bool has_word(rt_json words, const char *word)
     return false;
 }
 
+/* Secrets and codes go there: encrypted, or no further than this machine. */
+static bool is_safe(rt_str url)
+{
+    static const char *const starts[] = {
+        "https://",          "http://localhost:", "http://localhost/",
+        "http://127.0.0.1:", "http://127.0.0.1/", "http://[::1]"
+    };
+    for (size_t i = 0; i < RT_COUNT(starts); i++)
+        if (rt_str_starts(url, rt_str_of(starts[i])))
+            return true;
+    return false;
+}
+
 static const char *endpoint(rt_json doc, const char *key, rt_arena *arena)
 {
     rt_str url = rt_json_str(rt_json_get_c(doc, key));
-    bool is_web = rt_str_starts(url, RT_STR("https://")) || rt_str_starts(url, RT_STR("http://"));
-    return is_web ? rt_arena_copy(arena, url) : NULL;
+    return is_safe(url) ? rt_arena_copy(arena, url) : NULL;
 }
 
 static bool read_issuer(const mcp_getter *g, rt_json doc, mcp_issuer *out, rt_error *err)
@@ -225,7 +236,8 @@ static bool read_issuer(const mcp_getter *g, rt_json doc, mcp_issuer *out, rt_er
     out->token_url = endpoint(doc, "token_endpoint", g->arena);
     out->registration_url = endpoint(doc, "registration_endpoint", g->arena);
     if (!out->authorization_url || !out->token_url)
-        return rt_fail(err, RT_INVALID, "its authorization server names no endpoints");
+        return rt_fail(err, RT_INVALID,
+                       "its authorization server names no endpoints that are safe (https)");
     out->takes_metadata_urls =
         rt_json_bool(rt_json_get_c(doc, "client_id_metadata_document_supported"), false);
     out->sends_issuer =

@@ -18,8 +18,7 @@ enum {
 };
 #define VERDICT_KEPT (3600 * MCP_SECOND)
 
-/* -- What it says unasked
- * -------------------------------------------------------------------------- */
+/* -- What it says unasked ---------------------------------------------------------------------- */
 
 static void hear_news(void *ctx, const rt_mcp_message *notification)
 {
@@ -200,8 +199,7 @@ static bool judge(const mcp_reply *reply, rt_arena *arena, rt_json *result, int6
     return true;
 }
 
-/* -- Questions before an answer (multi round-trip requests)
- * ------------------------------------------ */
+/* -- Questions before an answer (multi round-trip requests) ------------------------------------ */
 
 static bool answer_inputs(const mcp_session *s, rt_json inputs, rt_arena *arena, rt_json_writer *w,
                           rt_error *err)
@@ -298,8 +296,7 @@ bool mcp_session_ping(mcp_session *s, mcp_patience *p, rt_error *err)
     return mcp_session_request(s, &ping, p, &reply, &arena, &result, err) || p->rpc_code != 0;
 }
 
-/* -- The legacy beginning -------------------------------------------------------------------------
- */
+/* -- The legacy beginning ---------------------------------------------------------------------- */
 
 static void note_server(mcp_session *s, rt_json info, rt_json capabilities)
 {
@@ -349,7 +346,9 @@ static bool shake_hands(mcp_session *s, uint64_t deadline_ns, rt_error *err)
     s->version = pinned.len ? rt_mcp_version_find(pinned) : rt_mcp_version_newest(RT_MCP_LEGACY);
     mcp_request hello = { .method = RT_STR("initialize"),
                           .members = initialize_members(s, &members) };
-    if (!mcp_session_request(s, &hello, &p, &reply, &arena, &result, err) ||
+    bool is_answered = mcp_session_request(s, &hello, &p, &reply, &arena, &result, err);
+    s->refused_status = is_answered ? 0 : reply.http_status;
+    if (!is_answered ||
         !accept_version(s, rt_json_str(rt_json_get_c(result, "protocolVersion")), err))
         return rt_wrap(err, "begin a session");
     note_server(s, rt_json_get_c(result, "serverInfo"), rt_json_get_c(result, "capabilities"));
@@ -359,8 +358,7 @@ static bool shake_hands(mcp_session *s, uint64_t deadline_ns, rt_error *err)
         RT_STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"), deadline_ns, err);
 }
 
-/* -- The modern one -------------------------------------------------------------------------------
- */
+/* -- The modern one ---------------------------------------------------------------------------- */
 
 static const rt_mcp_version *mutual(const mcp_session *s, rt_json supported)
 {
@@ -435,18 +433,29 @@ static bool open_link(mcp_session *s, rt_error *err)
     if (s->link)
         s->link->kind->close(s->link, false);
     s->link = NULL;
-    bool is_open = config->url
-                       ? mcp_http_open(config, mcp_client_oauth(s->client), &ears, &s->link, err)
-                       : mcp_stdio_open(config, &ears, &s->link, err);
+    mcp_oauth *oauth = mcp_client_oauth(s->client);
+    bool is_open = !config->url     ? mcp_stdio_open(config, &ears, &s->link, err)
+                   : s->is_old_http ? mcp_http_old_open(config, &ears, &s->link, err)
+                                    : mcp_http_open(config, oauth, &ears, &s->link, err);
     if (is_open && !mcp_client_opening(s->client, s->link))
         return rt_fail(err, RT_UNAVAILABLE, "it is being closed");
     return is_open;
 }
 
+/* One that takes no message at its url may have a stream there. */
+static bool begin_old_http(mcp_session *s, uint64_t deadline_ns)
+{
+    int status = s->refused_status;
+    if (s->is_old_http || (status != 400 && status != 404 && status != 405))
+        return false;
+    s->is_old_http = true;
+    return open_link(s, &(rt_error){ 0 }) && shake_hands(s, deadline_ns, &(rt_error){ 0 });
+}
+
 static bool begin_legacy(mcp_session *s, uint64_t deadline_ns, rt_error *err)
 {
     s->link->kind->settle(s->link, NULL);
-    return shake_hands(s, deadline_ns, err);
+    return shake_hands(s, deadline_ns, err) || begin_old_http(s, deadline_ns);
 }
 
 /* One who was slow to start has heard both questions by now, and answers the first better. */
@@ -456,7 +465,7 @@ static bool begin_unsure(mcp_session *s, uint64_t deadline_ns, rt_error *err)
         return false;
     if (begin_legacy(s, deadline_ns, err))
         return true;
-    return !s->link->is_dead && err->code != RT_TIMEOUT &&
+    return s->link && !s->link->is_dead && !s->is_old_http && err->code != RT_TIMEOUT &&
            probe(s, deadline_ns, &(rt_error){ 0 }) == PROBE_MODERN;
 }
 
@@ -474,7 +483,7 @@ static bool begin(mcp_session *s, uint64_t deadline_ns, rt_error *err)
                               pinned->name)
                     : false);
     }
-    if (pinned || (verdict->is_legacy && now - verdict->at_ns < VERDICT_KEPT))
+    if (pinned || config->is_sse || (verdict->is_legacy && now - verdict->at_ns < VERDICT_KEPT))
         return begin_legacy(s, deadline_ns, err);
     uint64_t probe_ns = config->url ? deadline_ns : RT_MIN(deadline_ns, now + PROBE_MS * MCP_MS);
     switch (probe(s, probe_ns, err)) {
@@ -511,6 +520,7 @@ bool mcp_session_open(mcp_client *client, uint64_t deadline_ns, mcp_session **ou
         rt_out_of_memory(sizeof(*s));
     s->client = client;
     s->next_id = 1;
+    s->is_old_http = mcp_client_config(client)->is_sse;
     bool is_good = open_link(s, err) && begin(s, deadline_ns, err);
     mcp_client_opening(client, NULL);
     if (!is_good) {

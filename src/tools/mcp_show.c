@@ -90,8 +90,15 @@ void mcp_ask_extend(mcp_ask *ask)
             RT_MIN(ask->latest_ns, RT_MAX(ask->deadline_ns, rt_now_ns() + ask->idle_ns));
 }
 
-/* -- What comes unasked
- * ---------------------------------------------------------------------------- */
+void mcp_put_cancelled(rt_buf *out, uint64_t id)
+{
+    rt_buf_addf(out,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                "\"params\":{\"requestId\":%llu,\"reason\":\"nobody waits for it any more\"}}",
+                (unsigned long long)id);
+}
+
+/* -- What comes unasked ------------------------------------------------------------------------ */
 
 bool mcp_progress_read(const rt_mcp_message *notification, mcp_progress *out)
 {

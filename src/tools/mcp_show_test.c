@@ -10,7 +10,10 @@ Test(mcp_show, plain_text_stays_and_controls_do_not)
     cr_assert_str_eq(mcp_show(RT_STR("grüße 世界"), out), "grüße 世界");
     cr_assert_str_eq(mcp_show(RT_STR("a\nb\tc\rd\x1b[31m\x7f"), out), "a b c?d?[31m?");
     cr_assert_str_eq(mcp_show(RT_STR("\xff\xc3"), out), "??");
-    cr_assert_str_eq(mcp_show(RT_STR("a\u202eb\u2028c\xc2\x85" "d\ufeff"), out), "a?b?c?d?");
+    cr_assert_str_eq(mcp_show(RT_STR("a\u202eb\u2028c\xc2\x85"
+                                     "d\ufeff"),
+                              out),
+                     "a?b?c?d?");
     cr_assert_str_eq(mcp_show((rt_str){ NULL, 0 }, out), "");
 }
 

@@ -18,8 +18,7 @@ enum {
 };
 #define LIST_MAX ((size_t)128 << 20) /* bytes of all pages */
 
-/* -- Arguments that are headers too
- * ------------------------------------------------------------------ */
+/* -- Arguments that are headers too ------------------------------------------------------------ */
 
 static bool is_token(rt_str s)
 {

@@ -25,9 +25,10 @@
 
 enum { SERVERS_MAX = 64, THREADS_MAX = 4096 };
 
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* for what follows */
 static rt_provider *servers[SERVERS_MAX];
 static size_t server_count;
-static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct job {
     rt_arena arena;
@@ -86,9 +87,14 @@ static void on_progress(void *ctx, double done, double total, rt_str message)
 
 static rt_provider *find(rt_str name)
 {
+    rt_provider *found = NULL;
+    pthread_mutex_lock(&listing);
     for (size_t i = 0; i < server_count; i++)
         if (rt_str_eq_c(name, servers[i]->name))
-            return servers[i];
+            found = servers[i];
+    pthread_mutex_unlock(&listing);
+    if (found)
+        return found;
     fprintf(stderr, "no server %.*s\n", RT_FMT(name));
     exit(2);
 }
@@ -186,9 +192,11 @@ static bool do_close(job *j, rt_json_writer *w, rt_error *err)
 {
     rt_provider *provider = find(rt_json_str(rt_json_get_c(j->op, "server")));
     (void)w, (void)err;
+    pthread_mutex_lock(&listing);
     for (size_t i = 0; i < server_count; i++)
         if (servers[i] == provider)
             servers[i] = servers[--server_count];
+    pthread_mutex_unlock(&listing);
     provider->close(provider);
     return true;
 }

@@ -23,8 +23,7 @@ static bool is_scenario(const char *name)
     return strcmp(scenario, name) == 0;
 }
 
-/* -- A person, who always says yes
- * ----------------------------------------------------------------- */
+/* -- A person, who always says yes ------------------------------------------------------------- */
 
 static void put_defaults(rt_json schema, rt_json_writer *w)
 {

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from driving import eventually
-from web import Web
+from web import OldWeb, Web
 
 
 @pytest.fixture
@@ -425,3 +425,31 @@ def test_headers_of_a_newer_list_are_learned_when_the_server_misses_them(modern)
                                       if r.headers["Mcp-Param-Region"]
                                       else r.error(-32020, "header missing", status=400))
     assert client.call("a:x", region="Zürich")["value"] == "=?base64?WsO8cmljaA==?="
+
+
+# ---- the transport of 2024 ----
+
+@pytest.mark.parametrize("type", ["sse", "http"])
+def test_a_server_of_2024_is_spoken_to(clients, type):
+    web = OldWeb()
+    client = clients({"a": {"url": web.url, "type": type, "headers": {"Authorization": "k"}}})
+    assert len(client.list("a")["tools"]) == 2
+    tickets = [client.start("a:x") for _ in range(5)]
+    assert [client.result(t)["value"] for t in tickets] == ["of old"] * 5
+    assert client.health("a")["protocol"] == "2024-11-05"
+    post = web.seen("tools/call")[0]
+    assert post.path == "/post?s=1" and post.headers["Authorization"] == "k"
+    assert "closed its stream" in client.call("a:close")["error"]["text"]
+    assert client.call("a:x")["value"] == "of old"
+    client.close()
+    web.close()
+
+
+def test_a_server_of_2024_cannot_have_our_messages_sent_elsewhere(clients, webs):
+    elsewhere = webs()
+    web = OldWeb(address=elsewhere.url)
+    client = clients({"a": {"url": web.url, "type": "sse"}})
+    assert code_and_text(client.call("a:x"))[0] == "denied"
+    assert elsewhere.requests == []
+    client.close()
+    web.close()

@@ -14,7 +14,8 @@ class Request:
     def __init__(self, handler, body):
         self.handler, self.headers, self.verb, self.path = handler, handler.headers, handler.command, handler.path
         self.body = body
-        self.message = json.loads(body) if body else {}
+        is_json = handler.headers.get("Content-Type", "") == "application/json"
+        self.message = json.loads(body) if body and is_json else {}
         self.id, self.method = self.message.get("id"), self.message.get("method")
         self.params = self.message.get("params") or {}
 
@@ -122,3 +123,33 @@ class Web:
         self.stop.set()
         self.server.shutdown()
         self.server.server_close()
+
+
+class OldWeb(Web):
+    """The transport of 2024: a stream that names where to post, and carries every answer."""
+
+    def __init__(self, address="/post?s=1", **more):
+        super().__init__(**more)
+        self.address, self.stream, self.opened = address, None, threading.Event()
+
+    def serve(self, r):
+        if r.verb == "GET":
+            r.begin_events()
+            r.event(raw=f"event: endpoint\ndata: {self.address}\n\n")
+            self.stream = r
+            self.opened.set()
+            return self.stop.wait(60)
+        if r.path == "/mcp":
+            return r.reply(405)
+        r.reply(202)
+        if r.method == "tools/call" and r.params["name"] == "close":
+            self.stream.handler.connection.shutdown(2)
+        elif r.id is not None:
+            result = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": {}}
+            if r.method == "tools/list":
+                result = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("x", "close")]}
+            if r.method == "tools/call":
+                result = r.response("of old")["result"]
+            with self.lock:
+                self.stream.event({"jsonrpc": "2.0", "id": r.id, "result": result})
+        return None
