@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
 #include "base/json.h"
 
 #include <criterion/criterion.h>
@@ -288,4 +289,60 @@ Test(json_writer, a_member_without_a_key_is_our_mistake, .signal = SIGABRT)
     rt_json_begin(&w, &out);
     rt_jw_object(&w);
     rt_jw_i64(&w, 1);
+}
+
+static rt_json number(rt_arena *memory, const char *text)
+{
+    rt_json doc;
+    cr_assert(rt_json_parse(rt_str_of(text), memory, &doc, NULL), "%s", text);
+    return doc;
+}
+
+Test(json, numbers_are_compared_as_they_are_written)
+{
+    static const struct {
+        const char *a, *b;
+        int order;
+    } cases[] = {
+        { "1", "1.0", 0 },
+        { "-0", "0", 0 },
+        { "2", "10", -1 },
+        { "-2", "-10", 1 },
+        { "0.1", "0.10000000000000001", -1 },
+        { "1e400", "9e399", 1 },
+        { "-1", "1", -1 },
+        { "9007199254740993", "9007199254740992", 1 },
+        { "123", "12.3e1", 0 },
+        { "1e-99999999999999999999", "1e99999999999999999999", -1 },
+    };
+    rt_arena memory RT_CLEANUP(rt_arena_done) = { 0 };
+    for (size_t i = 0; i < RT_COUNT(cases); i++) {
+        int order = rt_json_compare(number(&memory, cases[i].a), number(&memory, cases[i].b));
+        cr_expect_eq((order > 0) - (order < 0), cases[i].order, "%s %s", cases[i].a, cases[i].b);
+    }
+    cr_expect(rt_json_is_multiple(number(&memory, "0.3"), number(&memory, "0.1")));
+    cr_expect(!rt_json_is_multiple(number(&memory, "0.35"), number(&memory, "0.1")));
+    cr_expect(!rt_json_is_step(number(&memory, "0")));
+}
+
+Test(json, equal_values_have_one_hash)
+{
+    rt_arena memory RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_hash_key key = { 1, 2 };
+    rt_json a = number(&memory, "{\"x\":[1.0,\"\\u0041\"],\"y\":0,\"y\":null}");
+    rt_json b = number(&memory, "{\"y\":null,\"x\":[1e0,\"A\"]}");
+    cr_expect(rt_json_equal(a, b));
+    cr_expect_eq(rt_json_hash(a, &key), rt_json_hash(b, &key));
+    cr_expect_neq(rt_json_hash(a, &key), rt_json_hash(number(&memory, "[1]"), &key));
+}
+
+Test(json, a_copy_outlives_its_document)
+{
+    rt_arena gone = { 0 }, memory RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_json doc = number(&gone, "{\"a\":[1.5e3,\"x\",{}],\"b\":true}");
+    rt_json copy = rt_json_copy(doc, &memory);
+    cr_expect(rt_json_equal(doc, copy));
+    rt_arena_done(&gone);
+    double real;
+    cr_expect(rt_json_double(rt_json_at(rt_json_get_c(copy, "a"), 0), &real) && real == 1500);
 }

@@ -11,7 +11,12 @@
 
 #include <stdlib.h>
 
-enum { ALIASES_MAX = 64, NARROW_ROUNDS = 4 };
+enum {
+    ALIASES_MAX = 64,
+    NARROW_ROUNDS = 4,
+    SCALAR_KINDS =
+        1 << RT_JSON_NULL | 1 << RT_JSON_BOOL | 1 << RT_JSON_NUMBER | 1 << RT_JSON_STRING,
+};
 
 /* Puts "<document>#/path/of/the/place: " before the error, unless it says already where it is. */
 bool schema_place_fail(schema_compiler *c, const schema_place *place, rt_error *err)
@@ -458,6 +463,44 @@ static void narrow_units(const schema_compiler *c)
     }
 }
 
+/* The kinds of values a check is sure to let through. */
+static unsigned kinds_passed(const schema_check *check)
+{
+    unsigned kinds = 0;
+    if (check->op == OP_UNIT || check->op == OP_ANY_OF)
+        for (size_t i = 0; i < check->unit_count; i++)
+            kinds |= check->units[i]->accepts;
+    return kinds;
+}
+
+/*
+ * "A number or an expression": where an alternative takes all numbers, so does the unit. Only of
+ * scalars: what others have evaluated in an object matters even if one alternative takes it.
+ */
+static bool widen_unit(schema_unit *unit)
+{
+    unsigned kinds = unit->kinds & SCALAR_KINDS;
+    if (unit->string)
+        kinds &= ~(1u << RT_JSON_STRING);
+    if (unit->number || unit->wants_integer)
+        kinds &= ~(1u << RT_JSON_NUMBER);
+    for (uint32_t i = 0; i < unit->check_count; i++)
+        kinds &= kinds_passed(&unit->checks[i]);
+    bool has_changed = (kinds & ~unit->accepts) != 0;
+    unit->accepts |= (uint8_t)kinds;
+    return has_changed;
+}
+
+static void widen_units(const schema_compiler *c)
+{
+    bool has_changed = true;
+    for (unsigned round = 0; round < NARROW_ROUNDS && has_changed; round++) {
+        has_changed = false;
+        for (size_t i = c->unit_count; i-- > 0;)
+            has_changed |= widen_unit(c->units[i]);
+    }
+}
+
 static void finish_units(schema_compiler *c)
 {
     for (size_t i = 0; i < c->unit_count; i++) {
@@ -481,6 +524,7 @@ static bool compile_all(schema_compiler *c, rt_json root, rt_error *err)
             return false;
     } while (c->filled < c->unit_count);
     narrow_units(c);
+    widen_units(c);
     finish_units(c);
     return true;
 }

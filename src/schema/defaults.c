@@ -20,6 +20,7 @@ typedef struct filler {
     rt_json_writer *w;
     unsigned depth;
     unsigned added; /* defaults so far */
+    bool is_inside; /* a default */
 } filler;
 
 static void add(together *set, const schema_unit *unit)
@@ -65,23 +66,26 @@ static void add_for_key(together *below, const schema_object_rules *rules, const
         add(below, rules->additional);
 }
 
-/* Beside the property's schema, or where its reference leads. */
-static const node *default_of(const schema_property *property)
+/*
+ * In the property's schema, or where its reference leads. Inside a default only the first: schemas
+ * of trees have an empty tree for a default, and would grow without end.
+ */
+static const node *default_of(const filler *f, const schema_property *property)
 {
     rt_json found = { NULL };
     if (property->schema)
         found = rt_json_get_c((rt_json){ property->schema }, "default");
-    if (rt_json_is_absent(found) && property->unit)
+    if (rt_json_is_absent(found) && property->unit && !f->is_inside)
         found = rt_json_get_c((rt_json){ property->unit->source }, "default");
     return found.node;
 }
 
-static bool was_before(const together *set, size_t unit, rt_str name)
+static bool was_before(const filler *f, const together *set, size_t unit, rt_str name)
 {
     for (size_t u = 0; u < unit; u++) {
         const schema_object_rules *rules = set->units[u]->object;
         for (uint32_t i = 0; rules && i < rules->names.count; i++)
-            if (rt_str_eq(rules->names.names[i].text, name) && default_of(&rules->properties[i]))
+            if (rt_str_eq(rules->names.names[i].text, name) && default_of(f, &rules->properties[i]))
                 return true;
     }
     return false;
@@ -94,16 +98,19 @@ static void fill_missing(filler *f, const together *set, const node *v)
         for (uint32_t i = 0; rules && i < rules->names.count; i++) {
             const schema_property *property = &rules->properties[i];
             rt_str name = rules->names.names[i].text;
-            const node *value = default_of(property);
+            const node *value = default_of(f, property);
             if (!value || !rt_json_is_absent(rt_json_get((rt_json){ v }, name)) ||
-                was_before(set, u, name))
+                was_before(f, set, u, name))
                 continue;
             if (++f->added > RT_SCHEMA_DEFAULTS_MAX)
                 return;
             together below = { .count = 0 };
             add(&below, property->unit);
+            bool was_inside = f->is_inside;
+            f->is_inside = true;
             rt_jw_key(f->w, name);
             fill(f, &below, value);
+            f->is_inside = was_inside;
         }
     }
 }

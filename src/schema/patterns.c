@@ -157,10 +157,26 @@ void schema_pattern_run_done(schema_run *r)
     r->match_data = NULL;
 }
 
+/* No match takes long, but there may be many. Time is asked for only now and then. */
+static bool is_late(schema_run *r)
+{
+    enum { MATCHES_A_LOOK = 64 };
+    if (r->match_count++ % MATCHES_A_LOOK)
+        return false;
+    uint64_t now = rt_now_ns();
+    if (r->match_count == 1)
+        r->match_began = now;
+    return now - r->match_began > RT_SCHEMA_PATTERNS_MS * UINT64_C(1000000);
+}
+
 static bool ask_engine(schema_run *r, const schema_pattern *pattern, rt_str text)
 {
     PCRE2_SPTR subject = (PCRE2_SPTR)(text.ptr ? text.ptr : "");
     pcre2_match_data *data = match_data(r);
+    if (is_late(r))
+        schema_run_stop(r, "time for patterns");
+    if (r->stopped)
+        return false;
     int rc =
         pcre2_match(pattern->code, subject, text.len, 0, PCRE2_NO_UTF_CHECK, data, pattern->limits);
     if (rc == PCRE2_ERROR_JIT_STACKLIMIT)

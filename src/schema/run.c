@@ -201,10 +201,12 @@ static bool run_if(schema_run *r, const schema_check *check, const node *v, sche
 
 /* -- Checks ------------------------------------------------------------------------------------ */
 
-static bool is_in_enum(const schema_check *check, const node *v)
+static bool is_in_enum(schema_run *r, const schema_check *check, const node *v)
 {
     if (v->kind == RT_JSON_STRING)
         return schema_names_find(check->texts, v->text, v->size) >= 0;
+    if (!schema_run_charge(r, check->value->size / 8))
+        return false;
     const node *end = rt_json_node_after(check->value);
     for (const node *at = check->value + 1; at < end; at = rt_json_node_after(at))
         if (at->kind == v->kind && rt_json_equal((rt_json){ at }, (rt_json){ v }))
@@ -232,7 +234,7 @@ static bool run_other_check(schema_run *r, const schema_unit *u, const schema_ch
     case OP_DYNAMIC:
         return schema_run_unit(r, dynamic_target(r, check), v, marks);
     case OP_ENUM:
-        return is_in_enum(check, v) || schema_miss(r, u, K_ENUM, v, NULL);
+        return is_in_enum(r, check, v) || schema_miss(r, u, K_ENUM, v, NULL);
     case OP_CONST:
         return rt_json_equal((rt_json){ check->value }, (rt_json){ v }) ||
                schema_miss(r, u, K_CONST, v, NULL);
@@ -395,6 +397,7 @@ static bool run_once(const rt_schema *schema, rt_json value, rt_schema_report *r
     memset(r.keys, 0, sizeof(r.keys));
     r.scratch_used = 0;
     r.match_data = NULL;
+    r.match_count = 0;
     r.match_used = 0;
     bool ok = schema_run_unit(&r, schema->root, value.node, NULL);
     if (r.stopped && report)

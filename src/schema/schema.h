@@ -54,8 +54,9 @@ typedef struct rt_schema_options {
 #define RT_SCHEMA_DEPTH_MAX    400 /* schemas being tried at one time: up to 300 KB of stack */
 #define RT_SCHEMA_PATTERN_MAX  ((size_t)16 << 10) /* bytes of a pattern */
 #define RT_SCHEMA_MATCH_STEPS  1000000            /* of one pattern on one string */
-#define RT_SCHEMA_DEFAULTS_MAX 10000              /* put into one value */
-#define RT_SCHEMA_ERRORS_MAX   64                 /* in a report, if it names no other number */
+#define RT_SCHEMA_PATTERNS_MS  1000  /* for all patterns of a check that need an engine */
+#define RT_SCHEMA_DEFAULTS_MAX 10000 /* put into one value */
+#define RT_SCHEMA_ERRORS_MAX   64    /* in a report, if it names no other number */
 
 /*
  * Make a checker of a schema. Where the schema breaks the rules of its draft the error says where

@@ -492,7 +492,8 @@ typedef struct schema_run {
     size_t scratch_used;
     uint64_t scratch[SCRATCH_WORDS];
     void *match_data;
-    size_t match_used;
+    uint64_t match_began; /* when the first pattern was matched */
+    size_t match_count, match_used;
     _Alignas(16) char match_memory[MATCH_BYTES];
 } schema_run;
 

@@ -390,6 +390,9 @@ Test(json_schema, defaults_fill_what_is_missing_and_change_nothing_else)
           "{\"properties\":{\"a\":{\"default\":2}}}]}",
           "{}", "{\"a\":1}" },
         { "{\"anyOf\":[{\"properties\":{\"a\":{\"default\":1}}}]}", "{}", "{}" },
+        { "{\"default\":{},\"properties\":{\"left\":{\"$ref\":\"#\"},"
+          "\"right\":{\"$ref\":\"#\"}}}",
+          "{}", "{\"left\":{},\"right\":{}}" },
         { "{\"properties\":{\"next\":{\"$ref\":\"#\",\"default\":null}}}", "{}",
           "{\"next\":null}" },
     };
