@@ -9,35 +9,17 @@ Each run starts the whole house and costs 0.2 to 0.4 s, so attacks come in batch
 many attempts and answers {name: how it ended}, and each attempt is judged by a test of its own.
 """
 
-import collections
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 import time
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-RETORT = os.environ.get("RETORT", str(ROOT / "build/retort"))
+from calling import RETORT, ROOT, Ended, call
+
 ARGUMENT_MAX = 100_000  # the kernel takes 128 KiB an argument; longer code goes by a file
-
-Ended = collections.namedtuple("Ended", "status stdout stderr seconds")
-
-
-def call(*args, stdin=None, env=None, timeout=60, prefix=(), cwd=None):
-    """Runs retort to its end. A hang is a failure of its own, told by the name of the command."""
-    command = [*prefix, RETORT, *map(str, args)]
-    began = time.monotonic()
-    given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout, cwd=cwd,
-                              env={**os.environ, **(env or {})}, **given)
-    except subprocess.TimeoutExpired:
-        pytest.fail(f"retort hung for {timeout} s: {' '.join(command)[:300]}")
-    return Ended(done.returncode, done.stdout.decode(errors="surrogateescape"),
-                 done.stderr.decode(errors="surrogateescape"), time.monotonic() - began)
 
 
 def flags(policy):

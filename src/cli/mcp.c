@@ -19,13 +19,14 @@
 
 static void print_help(void)
 {
-    puts(
-        "Usage: retort mcp [options]\n\n"
-        "Speaks the Model Context Protocol on stdin and stdout, for one client. In the settings\n"
-        "of Claude, Cursor and others:\n\n"
-        "  {\"mcpServers\": {\"retort\": {\"command\": \"retort\", \"args\": [\"mcp\"]}}}\n\n"
-        "docs/mcp.md says more. Options are the settings of 'retort serve', and:\n\n"
-        "  --mcp-fixture                what the MCP conformance suite looks for; not for clients");
+    puts("Usage: retort mcp [options]\n\n"
+         "Speaks the Model Context Protocol on stdin and stdout, for one client. In the settings\n"
+         "of Claude, Cursor and others:\n\n"
+         "  {\"mcpServers\": {\"retort\": {\"command\": \"retort\", \"args\": [\"mcp\"]}}}\n\n"
+         "docs/mcp.md says more. Options are the settings of 'retort serve', and:\n\n"
+         "      --mcp-fixture\n"
+         "                                what the MCP conformance suite looks for; not for "
+         "clients");
 }
 
 /* The settings again, with another directory. */

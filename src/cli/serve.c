@@ -29,8 +29,8 @@ static void print_help(void)
          "Serves the HTTP API. Settings come from retort.yaml, .env, the environment and these\n"
          "flags; 'retort config' shows each with its source.\n");
     cli_settings_help(stdout);
-    puts(
-        "  --mcp-fixture                what the MCP conformance suite looks for; not for clients");
+    puts("      --mcp-fixture\n"
+         "                                what the MCP conformance suite looks for; not for clients");
     puts("\nOperations:");
     rt_server_operation op;
     for (size_t i = 0; rt_server_operation_at(i, &op); i++)

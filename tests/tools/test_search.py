@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import call
+from calling import call
 
 HERE = pathlib.Path(__file__).resolve().parent
 specification = importlib.util.spec_from_file_location("score", HERE / "search-set/score.py")

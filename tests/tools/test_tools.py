@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from conftest import ROOT, call
+from calling import ROOT, call
 
 TOOLBOX = ROOT / "toolbox"
 DENIED = {"stripe_payment": "api.stripe.com", "twilio_sms": "api.twilio.com", "email_sender": "smtp.example.com"}
