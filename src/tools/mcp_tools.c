@@ -389,19 +389,28 @@ static rt_str joined(rt_json content, rt_arena *arena)
     return rt_arena_str(arena, rt_buf_str(&out));
 }
 
+/* Of one block, the text as it was written: the content has it, and nothing is copied. */
+static rt_str literal(rt_str content)
+{
+    rt_str block;
+    bool has_block = rt_mcp_batch_next(&content, &block);
+    rt_str text = has_block ? rt_mcp_member(block, RT_STR("text")) : (rt_str){ "", 0 };
+    return text.len && text.ptr[0] == '"' ? text : (rt_str){ "", 0 };
+}
+
 static rt_str value_of(rt_json content, const rt_tool_result *result, rt_arena *arena)
 {
-    rt_json first = rt_json_at(content, 0);
+    rt_str text = rt_json_str(rt_json_get_c(rt_json_at(content, 0), "text"));
     if (rt_json_count(content) == 0)
         return RT_STR("null");
     if (!is_all_text(content))
         return result->content;
-    if (rt_json_count(content) == 1 && !result->is_error) {
-        rt_str text = rt_json_str(rt_json_get_c(first, "text"));
-        if (is_document(text))
-            return rt_arena_str(arena, rt_str_trim(text));
-    }
-    return joined(content, arena);
+    if (rt_json_count(content) > 1)
+        return joined(content, arena);
+    if (!result->is_error && is_document(text))
+        return rt_arena_str(arena, rt_str_trim(text));
+    rt_str written = literal(result->content);
+    return written.len ? written : joined(content, arena);
 }
 
 void mcp_result_read(rt_str text, rt_json result, rt_arena *arena, rt_tool_result *out)
