@@ -172,15 +172,17 @@ unit: $(B)/unit-tests $(JSON_SUITE)
 
 strict:
 	@echo "clang: warnings as errors over $(words $(ALL_C)) files"
-	@for f in $(ALL_C); do \
-	    $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only $$f || exit 1; \
-	done
+	@printf '%s\n' $(ALL_C) | xargs -P 2 -n 8 $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc \
+	    -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only
 
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
 	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
+# Under sanitizers `make test` runs the unit tests and those of the program and the service; the rest
+# with ASAN_TESTS="tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server".
+ASAN_TESTS ?= tests/cli tests/service
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
@@ -188,8 +190,7 @@ asan:
 	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/cli tests/escape tests/telemetry tests/live tests/service tests/mcp \
-	    tests/mcp_server
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
 
 corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 	@for t in $^; do name=$$(basename $$t); \

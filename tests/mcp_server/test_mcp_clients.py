@@ -37,6 +37,8 @@ def test_the_official_client_lists_calls_and_watches(node, target, kind):
 
 @pytest.mark.parametrize("era", ["legacy", "auto", "modern"])
 def test_the_inspector_finds_nothing_to_complain_about(node, target, era):
+    if not INSPECTOR.exists():  # npm's lock files without addresses lose what it needs for other systems
+        pytest.skip("no Inspector: 'npm install --no-save @modelcontextprotocol/inspector@2.12.0' here adds it")
     way, where = target
     reach = [*where, "--transport", "http"] if way == "http" else []
     after = ["--", *where] if way == "stdio" else []
