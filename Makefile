@@ -38,6 +38,7 @@ LIB_SRC  := $(filter-out $(MAIN_SRC),$(ROOM_SRC)) $(JAIL_SRC)
 BASE_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/base/*.c))
 TEST_SRC := $(wildcard src/*/*_test.c src/guests/*/*_test.c)
 FUZZ_SRC := $(wildcard src/*/*_fuzz.c src/guests/*/*_fuzz.c)
+FUZZ_PROGRAMS = $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 ALL_C    := $(wildcard src/*/*.c src/guests/*/*.c)
 
 obj = $(patsubst src/%.c,$(B)/obj/%.o,$(1))
@@ -154,7 +155,7 @@ run: setup
 	@exec $(B)/retort serve $(ARGS)
 
 test: setup
-	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory -j2 all $(B)/unit-tests $(FUZZ_PROGRAMS)
 	@$(MAKE) --no-print-directory strict corpus unit e2e asan
 
 # -- tests -------------------------------------------------------------------------------------
@@ -180,9 +181,9 @@ e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIV
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
 	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
-# Under sanitizers `make test` runs the unit tests and those of the program and the service; the rest
-# with ASAN_TESTS="tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server".
-ASAN_TESTS ?= tests/cli tests/service
+# Under sanitizers `make test` runs the unit tests and those of the service; the rest with
+# ASAN_TESTS="tests/cli tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server tests/service".
+ASAN_TESTS ?= --ignore tests/service/test_load.py tests/service
 asan:
 	@$(MAKE) --no-print-directory -j2 B=build-asan OPT="-O1 -g" \
 	    SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
@@ -192,12 +193,12 @@ asan:
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
 	    $(PYTHON) -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
 
-corpus: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+corpus: $(FUZZ_PROGRAMS)
 	@for t in $^; do name=$$(basename $$t); \
 	    $$t -runs=0 tests/corpus/$${name%_fuzz} || exit 1; done
 
 FUZZ_SECONDS ?= 20
-fuzz: $(patsubst src/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+fuzz: $(FUZZ_PROGRAMS)
 	@for t in $^; do name=$$(basename $$t); mkdir -p $(B)/fuzz/found/$$name; \
 	    $$t -max_total_time=$(FUZZ_SECONDS) $(B)/fuzz/found/$$name tests/corpus/$${name%_fuzz} || exit 1; done
 
