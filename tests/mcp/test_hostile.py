@@ -32,6 +32,8 @@ def test_the_next_call_starts_it_again(client):
 
 def test_one_that_is_killed_fails_all_its_calls_at_once(client):
     tickets = [client.start("bad:never") for _ in range(5)]
+    for i in range(5):  # each call has a thread of its own: all of them are with the server by now
+        assert client.call("bad:echo", x=i)["value"] == {"x": i}
     kill = client.start("bad:kill")
     for ticket in [*tickets, kill]:
         answer = client.result(ticket)
