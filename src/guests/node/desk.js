@@ -24,6 +24,7 @@ const dates = require('./dates.js');
 const { parse } = JSON;
 const { closeSync } = fs;
 
+const NO_FDS = [];
 const CALLS_MAX = 64; // at a time; the daemon refuses more
 const NAME = /^[A-Za-z0-9_-]{1,100}$/;
 const FORBIDDEN = /__proto__|constructor|prototype|__(?:define|lookup)(?:Getter|Setter)__/;
@@ -145,10 +146,13 @@ class Desk {
 
   /* -- answers ------------------------------------------------------------------------------ */
 
+  /** What was read along with a frame, libuv does not know of. */
   read() {
-    const frame = this.port.recv(this.control);
-    if (frame === null) this.port.exit(0);
-    this.take(parse(frame.data), frame.fds);
+    do {
+      const frame = this.port.recv(this.control);
+      if (frame === null) this.port.exit(0);
+      this.take(parse(frame.data ?? frame), frame.fds ?? NO_FDS);
+    } while (this.port.hasMore());
   }
 
   take(message, fds) {

@@ -117,10 +117,11 @@ class Guest {
   serve() {
     const frame = this.port.recv(this.control);
     if (frame === null) this.port.exit(0);
-    const order = parse(frame.data);
+    const order = parse(frame.data ?? frame);
+    const fds = frame.fds ?? [];
     if (order.op === 'branch') this.branch(order);
-    else if (order.op === 'answer') this.overhear(order, frame.fds);
-    else this.handle(order, frame.fds);
+    else if (order.op === 'answer') this.overhear(order, fds);
+    else this.handle(order, fds);
   }
 
   /** It was on its way when the run ended that had asked. */

@@ -5,7 +5,7 @@
  *     const guest = require('./retort_guest.node');
  *     guest.announce(3, '{"language":"javascript"}');
  *     const control = guest.serve(3);           // returns in each sealed child
- *     const frame = guest.recv(control);        // { data, fds }, or null at the end
+ *     const frame = guest.recv(control);        // a text, or { data, fds }; null at the end
  *
  * Node does not expect to be forked, so these things are repaired around it:
  *   - V8 marks its heap MADV_DONTFORK: serve() takes the mark off before the first fork. The zygote
@@ -401,12 +401,15 @@ static napi_value announce(napi_env env, napi_callback_info info)
 
 /* -- frames --------------------------------------------------------------------------------- */
 
-static napi_value frame_object(napi_env env, jail_frame *frame)
+/* The text alone, or { data, fds }: most frames bring nothing, and are many. */
+static napi_value frame_value(napi_env env, jail_frame *frame)
 {
     napi_value object, data, fds;
-    if (napi_create_object(env, &object) != napi_ok ||
-        napi_create_string_utf8(env, frame->data, frame->len, &data) != napi_ok ||
-        napi_create_array(env, &fds) != napi_ok)
+    if (napi_create_string_utf8(env, frame->data, frame->len, &data) != napi_ok)
+        return fail(env, "no memory for a message");
+    if (frame->fd_count == 0)
+        return data;
+    if (napi_create_object(env, &object) != napi_ok || napi_create_array(env, &fds) != napi_ok)
         return fail(env, "no memory for a message");
     for (size_t i = 0; i < frame->fd_count; i++)
         napi_set_element(env, fds, (uint32_t)i, number(env, frame->fds[i]));
@@ -416,21 +419,36 @@ static napi_value frame_object(napi_env env, jail_frame *frame)
     return object;
 }
 
+/* A guest has one socket to read; its number never changes. */
+static jail_reader reader = { .fd = -1 };
+
+static napi_value has_more(napi_env env, napi_callback_info info)
+{
+    napi_value result = NULL;
+    (void)info;
+    napi_get_boolean(env, jail_reader_has_more(&reader), &result);
+    return result;
+}
+
 static napi_value recv_frame(napi_env env, napi_callback_info info)
 {
     napi_value arg, result = NULL;
-    int fd;
-    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &fd))
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &reader.fd))
         return NULL;
     jail_frame frame = { 0 };
-    rt_error err = { 0 };
-    if (!jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err)) {
+    rt_error err;
+    bool ok;
+    do {
+        err = (rt_error){ 0 };
+        ok = jail_reader_next(&reader, JAIL_FRAME_MAX, &frame, &err);
+    } while (!ok && err.sys_errno == EINTR);
+    if (!ok) {
         if (err.code != RT_NOT_FOUND)
             return fail(env, err.text);
         napi_get_null(env, &result);
         return result;
     }
-    result = frame_object(env, &frame);
+    result = frame_value(env, &frame);
     jail_frame_done(&frame);
     return result;
 }
@@ -578,6 +596,7 @@ NAPI_MODULE_INIT()
         { "serve", serve },
         { "announce", announce },
         { "recv", recv_frame },
+        { "hasMore", has_more },
         { "send", send_frame },
         { "watch", watch },
         { "setAwaited", set_awaited },
