@@ -47,7 +47,7 @@ NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
-             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell $(B)/guests/bin/retort-tool
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -95,9 +95,15 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
+
+$(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 
 NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
