@@ -51,15 +51,16 @@ static void keep_data(const passage *p, rt_execution_row *row)
     if (!p->engine->config.keeps_data)
         return;
     row->kept_code = rt_str_slice(p->request->code, 0, KEPT_MAX);
-    row->kept_input = rt_str_slice(p->request->input, 0, KEPT_MAX);
+    row->kept_input = rt_str_slice(p->input, 0, KEPT_MAX);
     row->kept_output =
-        rt_str_slice(p->outcome.has_value ? p->outcome.value : p->outcome.out, 0, KEPT_MAX);
+        rt_str_slice(p->outcome.has_value ? p->kept_value : p->outcome.out, 0, KEPT_MAX);
 }
 
 static void seal_answer(const passage *p, rt_execution_row *row)
 {
+    bool has_values = p->privacy.is_detokenized && p->vault; /* which are kept nowhere */
     if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX ||
-        p->engine->config.forgets_answers)
+        p->engine->config.forgets_answers || has_values)
         return;
     row->answer = rt_vault_seal(p->engine->config.vault, engine_answer_purpose(p->id, p->arena),
                                 p->answer->json, p->arena);

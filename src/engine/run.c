@@ -38,7 +38,7 @@ bool engine_run(passage *p, rt_error *err)
                    .input = p->input,
                    .has_input = r->has_input,
                    .is_input_text = r->is_input_text,
-                   .stdin_data = r->stdin_data,
+                   .stdin_data = p->stdin_data,
                    .live = p->session.live,
                    .canceller = p->canceller,
                    .on_output = is_heard ? take_output : NULL,
