@@ -208,11 +208,12 @@ static bool proxy(mcp_call *c, rt_str name, rt_json arguments, rt_json_writer *w
                                 .on_wait = tell_wait,
                                 .on_progress = tell_progress,
                                 .ctx = c };
-    if (rt_engine_call(c->mcp->config->engine, &request, &c->arena, &result, &err)) {
+    rt_engine *engine = c->mcp->config->engine;
+    if (engine && rt_engine_call(engine, &request, &c->arena, &result, &err)) {
         write_proxied(c, &result, w);
         return true;
     }
-    if (err.code == RT_NOT_FOUND)
+    if (!engine || err.code == RT_NOT_FOUND)
         return mcp_fail(c, RT_MCP_INVALID_PARAMS, known_servers(c), "Unknown tool: %.*s",
                         (int)RT_MIN(name.len, (size_t)120), name.ptr);
     if (err.code == RT_INVALID || err.code == RT_DENIED)
