@@ -189,6 +189,7 @@ typedef struct rt_privacy_mask {
     rt_privacy_options scan;
     rt_privacy_vault *vault; /* for RT_PRIVACY_TOKENS */
     bool is_stable;          /* equal values share a token */
+    bool is_strict;          /* RT_PRIVACY_REDACT without being lenient */
     bool masks_keys;         /* of JSON: the names of members too */
     const rt_str *exempt;    /* of JSON: members whose values are left alone */
     size_t exempt_count;
@@ -222,5 +223,14 @@ void rt_privacy_report_write(const rt_privacy_report *report, rt_pii_style style
 /* With how many of each: {"email":2,"creditCard":1}. */
 void rt_privacy_counts_write(const rt_privacy_report *report, rt_pii_style style,
                              const rt_privacy_patterns *patterns, rt_json_writer *w);
+
+/* -- On the way out of the house ----------------------------------------------------------------
+ */
+
+/* An rt_outbound_scrub: what every other service gets (base/outbound.h). */
+bool rt_privacy_scrub(rt_str json, const rt_str *exempt, size_t exempt_count, rt_buf *out,
+                      rt_error *err);
+/* An rt_log_scrub: up to `max` bytes of the line; returns how many. */
+size_t rt_privacy_scrub_line(rt_str line, char *out, size_t max);
 
 #endif
