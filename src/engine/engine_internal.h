@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "engine/gate.h"
 
 /* -- Admission (admission.c) ------------------------------------------------------------------- */
 
@@ -52,6 +53,16 @@ admission_counts engine_admission_counts(admission *a);
 
 /* -- The passage ------------------------------------------------------------------------------- */
 
+/* What is left of a run's calls (desk.c). */
+typedef struct engine_desk_report {
+    uint64_t calls, failures;
+    uint64_t bytes_in, bytes_out; /* results, arguments */
+    size_t id_count;
+    rt_str ids; /* JSON array of the tools' names */
+    char transcript_hash[RT_SHA256_HEX];
+    bool has_effects; /* some tool may have changed something */
+} engine_desk_report;
+
 typedef struct running running; /* one row of the table of what is under way (jobs.c) */
 
 typedef struct passage {
@@ -87,6 +98,8 @@ typedef struct passage {
     pthread_mutex_t pii_lock; /* of these two while the code runs (protect_tools.c) */
     rt_privacy_report pii_in, pii_out;
     bool has_validation, has_invalid; /* a value did not fit its schema */
+    engine_grant grant;               /* what its code may call */
+    engine_desk_report calls;
 
     bool has_outcome;
     rt_outcome outcome;

@@ -92,6 +92,8 @@ bool engine_record(passage *p, rt_error *err)
     row.error_type = o->has_error ? o->error.type : (rt_str){ 0 };
     row.error_message = describe_error(p);
     row.output_hash = rt_str_of(p->output_hash);
+    row.transcript_hash = rt_str_of(p->calls.transcript_hash);
+    row.tool_ids = p->calls.ids;
     row.output_bytes = p->full_output_bytes;
     row.duration_us = o->wall_us;
     row.cpu_us = o->cpu_us;
