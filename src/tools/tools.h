@@ -126,6 +126,27 @@ bool rt_tools_flush(rt_tools *tools, rt_error *err); /* what was counted into th
  * there are; replaces tools of the same names. Registries that are open do not see them. */
 bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err);
 
+/* -- Stubs: what code that calls a tool may know of it -------------------------------------------
+ */
+
+typedef enum rt_stub_language { RT_STUB_TYPESCRIPT, RT_STUB_PYTHON } rt_stub_language;
+
+bool rt_stub_language_parse(rt_str name, rt_stub_language *out, rt_error *err);
+
+/*
+ * Declarations made of a tool's schemas, whatever a stranger put into them:
+ *
+ *     interface ListCommitsArgs { repo: string; limit?: number; }
+ *     type ListCommitsResult = unknown;
+ *     declare const github: { listCommits(args: ListCommitsArgs): Promise<ListCommitsResult>; };
+ *
+ * or a Python module of TypedDicts and a class with a function. Of several tools, those of one
+ * server stand together.
+ */
+rt_str rt_tool_stub(const rt_tool *tool, rt_stub_language language, rt_arena *arena);
+rt_str rt_tool_stubs(const rt_tool *tools, size_t count, rt_stub_language language,
+                     rt_arena *arena);
+
 /* -- Search (search.h has the index alone, for other rooms and for measuring) ------------------ */
 
 typedef struct rt_tool_hit {
