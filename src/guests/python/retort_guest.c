@@ -14,7 +14,6 @@
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <errno.h>
-#include <poll.h>
 
 #include "guests/jail/jail.h"
 
@@ -100,27 +99,35 @@ static PyObject *frame_tuple(jail_frame *frame)
     return pair;
 }
 
+/* A guest has one socket to read; its number never changes. */
+static jail_reader reader = { .fd = -1 };
+
 static PyObject *is_ready(PyObject *self, PyObject *args)
 {
-    struct pollfd polled = { .events = POLLIN };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &polled.fd))
+    if (!PyArg_ParseTuple(args, "i", &reader.fd))
         return NULL;
-    return PyBool_FromLong(poll(&polled, 1, 0) > 0);
+    return PyBool_FromLong(jail_reader_is_ready(&reader));
+}
+
+static PyObject *has_more(PyObject *self, PyObject *args)
+{
+    (void)self;
+    (void)args;
+    return PyBool_FromLong(jail_reader_has_more(&reader));
 }
 
 static PyObject *recv_frame(PyObject *self, PyObject *args)
 {
-    int fd;
     bool ok;
     jail_frame frame = { 0 };
     rt_error err = { 0 };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd))
+    if (!PyArg_ParseTuple(args, "i", &reader.fd))
         return NULL;
     do {
         err = (rt_error){ 0 };
-        Py_BEGIN_ALLOW_THREADS ok = jail_frame_await(fd, JAIL_FRAME_MAX, &frame, &err);
+        Py_BEGIN_ALLOW_THREADS ok = jail_reader_next(&reader, JAIL_FRAME_MAX, &frame, &err);
         Py_END_ALLOW_THREADS if (!ok && err.sys_errno == EINTR &&
                                  PyErr_CheckSignals() != 0) return NULL;
     } while (!ok && err.sys_errno == EINTR);
@@ -172,6 +179,8 @@ static PyMethodDef functions[] = {
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
     { "recv", recv_frame, METH_VARARGS, "recv(fd): (text, [descriptors]), or None at the end" },
     { "ready", is_ready, METH_VARARGS, "ready(fd): whether recv() would find something" },
+    { "more", has_more, METH_NOARGS,
+      "more(): whether something was read along with the last frame" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
