@@ -2,10 +2,10 @@
 /*
  * installed.c - the models of one directory, a folder each.
  *
- * A model is added by copying it into a folder with a hidden name, trying it there, and renaming
- * the folder: who looks sees all of a working model or nothing. One addition at a time holds the
- * directory's lock, so a hidden folder found by the next one belongs to nobody and is removed.
- * Copies are ours: nobody shortens a file that a server has mapped.
+ * A model is tried, copied into a folder with a hidden name, tried there again, and only then the
+ * folder gets its name: who looks sees all of a working model or nothing. One addition at a time
+ * holds the directory's lock, so a hidden folder found by the next one belongs to nobody and is
+ * removed. Copies are ours: nobody shortens a file that a server has mapped.
  */
 #include "models/models_internal.h"
 
@@ -292,6 +292,7 @@ static bool copy_model(const char *from, const char *to, rt_arena *arena, rt_err
     return parts.encoder.len == 0 || copy_part(from, to, parts.encoder, arena, err);
 }
 
+/* Before the copy, for what is missing is told best where it is missing; and after it. */
 static bool try_model(const char *folder, rt_error *err)
 {
     rt_model *model RT_CLEANUP(rt_model_closep) = NULL;
@@ -354,8 +355,8 @@ static bool add_locked(const rt_models *models, const rt_model_addition *what, c
     if (!what->replaces && fstatat(directory, name.ptr, &there, AT_SYMLINK_NOFOLLOW) == 0)
         return publish(directory, name, false, err); /* says so before the work, not after */
     remove_folder(directory, ADDING, 0);
-    bool ok = copy_model(real, adding.ptr, arena, err) && try_model(adding.ptr, err) &&
-              publish(directory, name, what->replaces, err);
+    bool ok = try_model(real, err) && copy_model(real, adding.ptr, arena, err) &&
+              try_model(adding.ptr, err) && publish(directory, name, what->replaces, err);
     remove_folder(directory, ADDING, 0); /* what failed, or was replaced */
     return ok;
 }
