@@ -143,6 +143,9 @@ typedef struct rt_settings {
         rt_str model;
     } embedding;
     struct {
+        rt_str directory, default_name; /* the latter empty: none */
+    } models;
+    struct {
         rt_str api_key;
     } gemini;
 
