@@ -74,6 +74,9 @@ typedef struct jail_hooks {
  */
 int jail_serve(int orders_fd, const jail_hooks *hooks);
 
+/* Before the first fork: puts what was warmed into huge pages, where the kernel lets it. */
+void jail_gather(void);
+
 /*
  * In a sealed child: whether it was made ahead of any request. A forked process copies each page it
  * first writes to; a guest that has time goes through the motions of a run, so that no request
