@@ -48,7 +48,7 @@ NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
              $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell \
-             $(B)/guests/nursery/retort-nursery
+             $(B)/guests/nursery/retort-nursery $(B)/guests/bin/retort-tool
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -96,9 +96,15 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
+
+$(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 
 # Static and without what it does not use: the fewer mappings it has, the faster it forks.
 NURSERY_SRC := $(wildcard src/guests/nursery/*.c) $(addprefix src/sandbox/,nursery.c init.c files.c root.c id_maps.c filter.c)
