@@ -68,6 +68,9 @@ $(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src
 $(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
 $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
 
+# The same, of the sample patterns.
+$(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
+
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 
