@@ -184,6 +184,15 @@ static const cli_setting table[] = {
                  NAME_AS("CAI_NO_PII_PROTECTION", CLI_INVERTED),
                  NAME_AS("AGENTCARDS_NO_PII_PROTECTION", CLI_INVERTED) },
       .about = "replace personal data before it reaches a model" },
+    { "privacy.mode", CHOICE(privacy.mode, "off redact tokens partial"), .fallback = "off",
+      .about = "what becomes of personal data in runs that say nothing of it" },
+    { "privacy.required", SWITCH(privacy.is_required), .fallback = "false",
+      .about =
+          "refuse runs that ask for privacy off, and let them look for more only, not for less" },
+    { "privacy.types", LIST(privacy.types), .fallback = "",
+      .about = "what counts as personal data, e.g. EMAIL,PHONE; empty: all but PERSON" },
+    { "privacy.patterns", LIST(privacy.patterns), .fallback = "",
+      .about = "patterns of your own, NAME=REGEX as PCRE2 has them" },
 
     { "cost.enabled", SWITCH(cost.is_enabled), .fallback = "true",
       .names = { NAME("ENABLE_COST_TRACKING") }, .about = "count what runs cost" },
