@@ -125,6 +125,28 @@ ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, s
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
 void jail_frame_done(jail_frame *frame);
 
+/*
+ * The same for who reads one socket frame after frame: a small frame is one system call, and what
+ * comes behind it is kept. A signal ends the waiting for a frame's first byte: sys_errno is EINTR.
+ * A frame with descriptors is the last, or the beginning of the last, that its sender's call sent.
+ */
+typedef struct jail_reader {
+    int fd;
+    size_t step; /* bytes to ask for at a time; 0: as many as fit */
+    size_t from, to;
+    int fds[JAIL_FRAME_FDS_MAX]; /* of the frame that starts at fds_at */
+    size_t fd_count, fds_at;
+    char data[8192];
+} jail_reader;
+
+bool jail_reader_next(jail_reader *reader, size_t max, jail_frame *out, rt_error *err);
+bool jail_reader_is_ready(const jail_reader *reader); /* next() would find something */
+/* Something that was read along with the last frame, of which poll() knows nothing. */
+static inline bool jail_reader_has_more(const jail_reader *reader)
+{
+    return reader->from < reader->to;
+}
+
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
 ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,

@@ -4,7 +4,7 @@
  *
  *     retort_guest.announce(3, '{"language": "python"}')
  *     control = retort_guest.serve(3)              # returns in each sealed child
- *     data, fds = retort_guest.recv(control)       # None at the end
+ *     text, fds = retort_guest.recv(control)       # None at the end
  *     retort_guest.send(control, b'{"op": "result"}')
  *
  * Only the stable ABI of Python 3.8 is used: one build serves every later Python. Waiting for a
@@ -14,7 +14,6 @@
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
 #include <errno.h>
-#include <poll.h>
 
 #include "guests/jail/jail.h"
 
@@ -90,7 +89,7 @@ static PyObject *fd_list(const jail_frame *frame)
 
 static PyObject *frame_tuple(jail_frame *frame)
 {
-    PyObject *data = PyBytes_FromStringAndSize(frame->data, (Py_ssize_t)frame->len);
+    PyObject *data = PyUnicode_DecodeUTF8(frame->data, (Py_ssize_t)frame->len, NULL);
     PyObject *fds = data ? fd_list(frame) : NULL;
     PyObject *pair = fds ? PyTuple_Pack(2, data, fds) : NULL;
     Py_XDECREF(data);
@@ -100,44 +99,40 @@ static PyObject *frame_tuple(jail_frame *frame)
     return pair;
 }
 
-/* Waiting can be interrupted: -1 with an exception set, else what poll() says. */
-static int await_frame(int fd, int timeout_ms)
-{
-    struct pollfd polled = { .fd = fd, .events = POLLIN };
-    for (;;) {
-        int n;
-        Py_BEGIN_ALLOW_THREADS n = poll(&polled, 1, timeout_ms);
-        Py_END_ALLOW_THREADS if (n >= 0) return n;
-        if (errno != EINTR) {
-            PyErr_SetFromErrno(PyExc_OSError);
-            return -1;
-        }
-        if (PyErr_CheckSignals() != 0)
-            return -1;
-    }
-}
+/* A guest has one socket to read; its number never changes. */
+static jail_reader reader = { .fd = -1 };
 
 static PyObject *is_ready(PyObject *self, PyObject *args)
 {
-    int fd;
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd))
+    if (!PyArg_ParseTuple(args, "i", &reader.fd))
         return NULL;
-    int n = await_frame(fd, 0);
-    return n < 0 ? NULL : PyBool_FromLong(n);
+    return PyBool_FromLong(jail_reader_is_ready(&reader));
+}
+
+static PyObject *has_more(PyObject *self, PyObject *args)
+{
+    (void)self;
+    (void)args;
+    return PyBool_FromLong(jail_reader_has_more(&reader));
 }
 
 static PyObject *recv_frame(PyObject *self, PyObject *args)
 {
-    int fd;
     bool ok;
     jail_frame frame = { 0 };
     rt_error err = { 0 };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd) || await_frame(fd, -1) < 0)
+    if (!PyArg_ParseTuple(args, "i", &reader.fd))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
-    Py_END_ALLOW_THREADS if (!ok && err.code != RT_NOT_FOUND) return fail(&err);
+    do {
+        err = (rt_error){ 0 };
+        Py_BEGIN_ALLOW_THREADS ok = jail_reader_next(&reader, JAIL_FRAME_MAX, &frame, &err);
+        Py_END_ALLOW_THREADS if (!ok && err.sys_errno == EINTR &&
+                                 PyErr_CheckSignals() != 0) return NULL;
+    } while (!ok && err.sys_errno == EINTR);
+    if (!ok && err.code != RT_NOT_FOUND)
+        return fail(&err);
     if (!ok)
         Py_RETURN_NONE;
     PyObject *pair = frame_tuple(&frame);
@@ -182,8 +177,10 @@ static PyMethodDef functions[] = {
     { "serve", serve, METH_VARARGS, "serve(fd): fork on each order; returns in a sealed child" },
     { "park", park, METH_VARARGS, "park(fd): wait to be copied; True in a copy" },
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
-    { "recv", recv_frame, METH_VARARGS, "recv(fd): (bytes, [descriptors]), or None at the end" },
+    { "recv", recv_frame, METH_VARARGS, "recv(fd): (text, [descriptors]), or None at the end" },
     { "ready", is_ready, METH_VARARGS, "ready(fd): whether recv() would find something" },
+    { "more", has_more, METH_NOARGS,
+      "more(): whether something was read along with the last frame" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
