@@ -130,6 +130,12 @@ bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
 bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err);
 void jail_frame_done(jail_frame *frame);
 
+/*
+ * Ends the process once nobody listens any more; for after the answer. To give back the memory of
+ * an interpreter takes as long as a small run, and a core from those who carry the answer on.
+ */
+_Noreturn void jail_leave(int control, int status);
+
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
 ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,

@@ -70,7 +70,7 @@ const REHEARSAL = [
 const REHEARSALS = Number(process.argv[2] ?? 5);
 
 async function rehearse(streams, pieces) {
-  const stage = { recv: () => null, send: (fd, text) => JSON.parse(text), limit() {}, exit() {} };
+  const stage = { recv: () => null, send: (fd, text) => JSON.parse(text), limit() {}, exit() {}, leave() {} };
   const mute = (isMuted) =>
     Object.values(streams).forEach((stream) => {
       stream.isMuted = isMuted;

@@ -233,6 +233,16 @@ static PyObject *limit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* With the interpreter's lock held: no thread that the code left goes on. */
+static PyObject *leave(PyObject *self, PyObject *args)
+{
+    int fd, status;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "ii", &fd, &status))
+        return NULL;
+    jail_leave(fd, status);
+}
+
 static PyMethodDef functions[] = {
     { "is_ahead", is_ahead, METH_NOARGS, "Whether nobody waits for this cell yet." },
     { "nestle", nestle, METH_NOARGS, "Objects from now on lie close together." },
@@ -242,6 +252,7 @@ static PyMethodDef functions[] = {
     { "recv", recv_frame, METH_VARARGS, "recv(fd): (text, [descriptors]), or None at the end" },
     { "ready", is_ready, METH_VARARGS, "ready(fd): whether recv() would find something" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
+    { "leave", leave, METH_VARARGS, "leave(fd, status): end when nobody listens any more" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
     { NULL, NULL, 0, NULL },
