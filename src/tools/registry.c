@@ -35,6 +35,7 @@ struct rt_tools {
     tools_list *imports;
     tools_catalogue *catalogue;
     tools_counts *counts;
+    tools_meaning *meaning; /* NULL: the built-in vectors */
 };
 
 /* -- Names ------------------------------------------------------------------------------------- */
@@ -200,6 +201,7 @@ bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
     t->counts = tools_counts_new(config->store);
+    t->meaning = tools_meaning_new(config->model);
     t->imports = tools_list_new();
     if (config->store && !tools_imports_load(config->store, t->imports, err))
         return false;
@@ -290,6 +292,7 @@ void rt_tools_close(rt_tools *t)
     pthread_mutex_unlock(&t->lock);
     tools_counts_flush(t->counts, NULL);
     tools_counts_free(t->counts);
+    tools_meaning_free(t->meaning);
     tools_catalogue_dropp(&t->catalogue);
     tools_list_drop(t->imports);
     pthread_cond_destroy(&t->changed);
@@ -432,7 +435,7 @@ static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
 size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts);
+    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
     size_t spare = RT_MIN(max + 16, c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);
