@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/settings.h"
+#include "models/models.h"
 #include "store/store.h"
 #include "tools/tools.h"
 
@@ -17,6 +18,7 @@ typedef struct cli_house {
     rt_store *store;
     rt_vault *vault;
     rt_shelf *shelf;
+    rt_models *models; /* NULL: none was asked for */
     rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
 } cli_house;
 
@@ -31,7 +33,11 @@ bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing 
 bool cli_house_exists(cli_house *house, rt_error *err);
 void cli_house_close(cli_house *house);
 
-/* The registry of tools, with the toolbox in it. `local` may be NULL for those who do not call. */
+/* The registry of tools, with the toolbox and the MCP servers of the settings in it. `local` may be
+ * NULL for those who do not call. (servers.c) */
 bool cli_tools_open(cli_house *house, rt_runtime *local, rt_tools **out, rt_error *err);
+/* Runs a tool of the toolbox in a cell of `local`, an rt_runtime (tools.c). */
+bool cli_toolbox_run(void *local, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
+                     rt_error *err);
 
 #endif

@@ -97,7 +97,15 @@ typedef struct rt_settings {
         uint64_t max, ttl_ms, max_ttl_ms;
     } sessions;
     struct {
-        bool is_enabled;
+        cli_words granted, needs_approval, sees_pii; /* patterns: "github:*" */
+    } tools;
+    struct {
+        rt_str config; /* a file; empty: mcp.json in data_dir, if there is one */
+    } mcp;
+    struct {
+        bool is_enabled, is_required;
+        unsigned mode;             /* an rt_privacy_mode */
+        cli_words types, patterns; /* "EMAIL"; "BADGE=B-[0-9]{4}" */
     } privacy;
     struct {
         bool is_enabled;
@@ -134,6 +142,9 @@ typedef struct rt_settings {
     struct {
         rt_str model;
     } embedding;
+    struct {
+        rt_str directory, default_name; /* the latter empty: none */
+    } models;
     struct {
         rt_str api_key;
     } gemini;

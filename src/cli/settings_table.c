@@ -167,12 +167,32 @@ static const cli_setting table[] = {
     { "sessions.max_ttl", DURATION(sessions.max_ttl_ms, 1 * SECOND, 30 * DAY), .fallback = "24h",
       .about = "the longest it may ask for" },
 
+    { "mcp.config", PATH(mcp.config), .fallback = "", .flag = "--mcp-config",
+      .about =
+          "a file with the mcpServers whose tools code may call, as Claude and Cursor have it; "
+          "without it, mcp.json in data_dir" },
+    { "tools.granted", LIST(tools.granted), .fallback = "*",
+      .about = "tools that may be called at all: names, or patterns such as github:*" },
+    { "tools.needs_approval", LIST(tools.needs_approval), .fallback = "",
+      .about = "tools that wait for a person's word, besides those that ask for it themselves" },
+    { "tools.sees_pii", LIST(tools.sees_pii), .fallback = "",
+      .about = "tools that get personal data in clear, in place of tokens" },
+
     { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true",
       .off_flag = "--no-pii-protection",
       .names = { NAME("ENABLE_PII_PROTECTION"), NAME_AS("PML_NO_PII_PROTECTION", CLI_INVERTED),
                  NAME_AS("CAI_NO_PII_PROTECTION", CLI_INVERTED),
                  NAME_AS("AGENTCARDS_NO_PII_PROTECTION", CLI_INVERTED) },
       .about = "replace personal data before it reaches a model" },
+    { "privacy.mode", CHOICE(privacy.mode, "off redact tokens partial"), .fallback = "off",
+      .about = "what becomes of personal data in runs that say nothing of it" },
+    { "privacy.required", SWITCH(privacy.is_required), .fallback = "false",
+      .about =
+          "refuse runs that ask for privacy off, and let them look for more only, not for less" },
+    { "privacy.types", LIST(privacy.types), .fallback = "",
+      .about = "what counts as personal data, e.g. EMAIL,PHONE; empty: all but PERSON" },
+    { "privacy.patterns", LIST(privacy.patterns), .fallback = "",
+      .about = "patterns of your own, NAME=REGEX as PCRE2 has them" },
 
     { "cost.enabled", SWITCH(cost.is_enabled), .fallback = "true",
       .names = { NAME("ENABLE_COST_TRACKING") }, .about = "count what runs cost" },
@@ -231,6 +251,10 @@ static const cli_setting table[] = {
     { "embedding.model", TEXT(embedding.model), .is_reserved = true,
       .fallback = "sentence-transformers/all-MiniLM-L6-v2",
       .names = { NAME("CODE_EXEC_EMBEDDING_MODEL") }, .about = "the model of text embeddings" },
+    { "models.directory", PATH(models.directory), .computed = "models in data_dir",
+      .about = "where installed sentence models lie" },
+    { "models.default", TEXT(models.default_name), .fallback = "",
+      .about = "an installed model that tool search asks for meaning; empty: the built-in vectors" },
     { "gemini.api_key", TEXT(gemini.api_key), .fallback = "", .is_reserved = true,
       .names = { NAME("GEMINI_API_KEY") }, .secrecy = CLI_SECRET,
       .about = "for document search by Gemini" },

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools.c - `retort tools seed|list|search|show|call|import`.
+ * tools.c - `retort tools seed|list|search|show|call|stubs|prompt|import`.
  */
 #include "cli/house.h"
+#include "tools/prompts.h"
 #include "tools/tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LIMIT_DEFAULT = 10, LIMIT_MAX = 1000, LINE_MAX_BYTES = 1 << 20 };
+enum { GATHER_MS = 15000, LIMIT_DEFAULT = 10, LIMIT_MAX = 1000, LINE_MAX_BYTES = 1 << 20 };
 
 static const char help[] =
     "Usage: retort tools search QUERY [--limit N] [--json]   the tools a sentence may mean\n"
@@ -18,6 +19,9 @@ static const char help[] =
     "       retort tools show NAME                           all about a tool, with its schemas\n"
     "       retort tools call NAME [JSON]                    call it with these arguments\n"
     "       retort tools import FILE                         a JSON array of tools, to be found\n"
+    "       retort tools stubs NAME [--language python]      declarations for code that calls it\n"
+    "       retort tools prompt [NAME] [--category NAME]     what to tell an agent about its "
+    "tools\n"
     "       retort tools seed                                the sample tools\n\n"
     "--jsonl answers each line with {\"query\":…,\"names\":[…]}, best first. Settings "
     "(--data-dir,\n"
@@ -26,7 +30,7 @@ static const char help[] =
 typedef struct options {
     rt_str words[2]; /* what is no option */
     size_t word_count;
-    rt_str category;
+    rt_str category, language;
     uint64_t limit;
     bool is_json, is_jsonl;
 } options;
@@ -40,6 +44,10 @@ static bool read_option(options *o, int argc, char **argv, int *i, rt_error *err
         return o->is_jsonl = true;
     if ((value = cli_option(argc, argv, i, "--category", err))) {
         o->category = rt_str_of(value);
+        return true;
+    }
+    if ((value = cli_option(argc, argv, i, "--language", err))) {
+        o->language = rt_str_of(value);
         return true;
     }
     if ((value = cli_option(argc, argv, i, "--limit", err))) {
@@ -82,8 +90,8 @@ static bool print_json(rt_buf *text, rt_error *err)
 
 /* ---- running a toolbox tool ---- */
 
-static bool run_in_cell(void *ctx, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
-                        rt_error *err)
+bool cli_toolbox_run(void *ctx, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
+                     rt_error *err)
 {
     rt_runtime *local = ctx;
     rt_policy policy = *rt_policy_preset(RT_STR("default"));
@@ -118,15 +126,14 @@ static bool open_runtime(rt_runtime **out, rt_error *err)
     return rt_local_open(&config, out, err);
 }
 
-bool cli_tools_open(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
+/* The registry for a command that looks around: every server has listed its tools, or had time to.
+ */
+static bool open_tools(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
 {
-    rt_toolbox_config config = { .store = h->store, .run = run_in_cell, .run_ctx = local };
-    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
-    rt_provider *box;
-    if (!rt_tools_open(&(rt_tools_config){ .store = h->store }, &tools, err) ||
-        !rt_toolbox_open(&config, &box, err) || !rt_tools_add(tools, box, err))
+    if (!cli_tools_open(h, local, out, err))
         return false;
-    *out = RT_TAKE(tools);
+    if (!rt_tools_gather(*out, rt_now_ns() + GATHER_MS * 1000000ull))
+        rt_log(RT_LOG_WARN, "some servers take long to list their tools; they are left out");
     return true;
 }
 
@@ -226,7 +233,7 @@ static bool search(cli_house *h, const options *o, rt_error *err)
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, o->is_jsonl ? 0 : 1, o->is_jsonl ? 0 : 1, "search QUERY, or search --jsonl",
               err) ||
-        !open_store(h, err) || !cli_tools_open(h, NULL, &tools, err))
+        !open_store(h, err) || !open_tools(h, NULL, &tools, err))
         return false;
     return o->is_jsonl ? search_lines(o, tools, err) : search_once(h, o, tools, err);
 }
@@ -237,7 +244,7 @@ static bool list(cli_house *h, const options *o, rt_error *err)
 {
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, 0, 0, "list [--category NAME] [--json]", err) || !open_store(h, err) ||
-        !cli_tools_open(h, NULL, &tools, err))
+        !open_tools(h, NULL, &tools, err))
         return false;
     if (!o->is_json) {
         rt_str text = rt_tools_browse(tools, o->category, &h->arena);
@@ -280,7 +287,7 @@ static bool show(cli_house *h, const options *o, rt_error *err)
     rt_json doc;
     rt_tool tool;
     if (!need(o, 1, 1, "show NAME", err) || !open_store(h, err) ||
-        !cli_tools_open(h, NULL, &tools, err) ||
+        !open_tools(h, NULL, &tools, err) ||
         !rt_tools_find(tools, o->words[0], &h->arena, &tool, err) ||
         !rt_tools_usage(tools, tool.name, &usage, err))
         return false;
@@ -303,6 +310,36 @@ static bool show(cli_house *h, const options *o, rt_error *err)
     return print_json(&pretty, err);
 }
 
+static bool stubs(cli_house *h, const options *o, rt_error *err)
+{
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_stub_language language = RT_STUB_TYPESCRIPT;
+    rt_tool tool;
+    if (!need(o, 1, 1, "stubs NAME [--language typescript|python]", err) ||
+        (o->language.len && !rt_stub_language_parse(o->language, &language, err)) ||
+        !open_store(h, err) || !open_tools(h, NULL, &tools, err) ||
+        !rt_tools_find(tools, o->words[0], &h->arena, &tool, err))
+        return false;
+    return rt_write_all(STDOUT_FILENO, rt_tool_stub(&tool, language, &h->arena), err);
+}
+
+static bool prompt(cli_house *h, const options *o, rt_error *err)
+{
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_str text;
+    if (!need(o, 0, 1, "prompt [NAME] [--category NAME]", err) || !open_store(h, err) ||
+        !open_tools(h, NULL, &tools, err))
+        return false;
+    if (o->word_count > 0) {
+        if (!rt_prompt_tool(tools, h->store, o->words[0], &h->arena, &text, err))
+            return false;
+    } else {
+        text = o->category.len ? rt_prompt_tools(tools, o->category, &h->arena)
+                               : rt_prompt_system(tools, &h->arena);
+    }
+    return rt_write_all(STDOUT_FILENO, text, err);
+}
+
 static bool call(cli_house *h, const options *o, rt_error *err)
 {
     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;
@@ -312,7 +349,7 @@ static bool call(cli_house *h, const options *o, rt_error *err)
                           .cancel_fd = -1 };
     rt_tool_result result;
     if (!need(o, 1, 2, "call NAME [JSON]", err) || !open_runtime(&local, err) ||
-        !open_store(h, err) || !cli_tools_open(h, local, &tools, err) ||
+        !open_store(h, err) || !open_tools(h, local, &tools, err) ||
         !rt_tools_call(tools, &what, &h->arena, &result, err))
         return false;
     printf("%.*s\n", RT_FMT(result.value));
@@ -361,8 +398,8 @@ static const struct {
     const char *name;
     bool (*call)(cli_house *h, const options *o, rt_error *err);
 } commands[] = {
-    { "search", search }, { "list", list },     { "show", show },
-    { "call", call },     { "import", import }, { "seed", seed },
+    { "search", search }, { "list", list }, { "show", show },   { "call", call },
+    { "import", import }, { "seed", seed }, { "stubs", stubs }, { "prompt", prompt },
 };
 
 int cli_tools(int argc, char **argv)
@@ -383,6 +420,6 @@ int cli_tools(int argc, char **argv)
                        ? EXIT_GOOD
                        : cli_complain(&err);
     rt_fail(&err, RT_INVALID,
-            "usage: retort tools seed|list|search|show|call|import; --help says more");
+            "usage: retort tools seed|list|search|show|call|stubs|prompt|import; --help says more");
     return cli_complain(&err);
 }

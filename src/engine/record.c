@@ -51,29 +51,35 @@ static void keep_data(const passage *p, rt_execution_row *row)
     if (!p->engine->config.keeps_data)
         return;
     row->kept_code = rt_str_slice(p->request->code, 0, KEPT_MAX);
-    row->kept_input = rt_str_slice(p->request->input, 0, KEPT_MAX);
+    row->kept_input = rt_str_slice(p->input, 0, KEPT_MAX);
     row->kept_output =
-        rt_str_slice(p->outcome.has_value ? p->outcome.value : p->outcome.out, 0, KEPT_MAX);
+        rt_str_slice(p->outcome.has_value ? p->kept_value : p->outcome.out, 0, KEPT_MAX);
 }
 
 static void seal_answer(const passage *p, rt_execution_row *row)
 {
+    bool has_values = p->privacy.is_detokenized && p->vault; /* which are kept nowhere */
     if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX ||
-        p->engine->config.forgets_answers)
+        p->engine->config.forgets_answers || has_values)
         return;
     row->answer = rt_vault_seal(p->engine->config.vault, engine_answer_purpose(p->id, p->arena),
                                 p->answer->json, p->arena);
 }
 
-static rt_str list_types(const passage *p)
+/* How much of which type went in and came out, and no more than that. */
+static rt_str count_pii(const passage *p)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
-    rt_privacy_report both = p->pii_in;
-    for (size_t i = 0; i < RT_PII_MAX; i++)
-        both.counts[i] += p->pii_out.counts[i];
+    if (p->pii_in.total + p->pii_out.total == 0)
+        return RT_STR("{}");
     rt_json_begin(&w, &text);
-    rt_privacy_report_write(&both, RT_PII_STORED, NULL, &w);
+    rt_jw_object(&w);
+    rt_jw_key(&w, RT_STR("input"));
+    rt_privacy_counts_write(&p->pii_in, RT_PII_STORED, p->scan.patterns, &w);
+    rt_jw_key(&w, RT_STR("output"));
+    rt_privacy_counts_write(&p->pii_out, RT_PII_STORED, p->scan.patterns, &w);
+    rt_jw_end(&w);
     return rt_arena_str(p->arena, rt_buf_str(&text));
 }
 
@@ -91,6 +97,8 @@ bool engine_record(passage *p, rt_error *err)
     row.error_type = o->has_error ? o->error.type : (rt_str){ 0 };
     row.error_message = describe_error(p);
     row.output_hash = rt_str_of(p->output_hash);
+    row.transcript_hash = rt_str_of(p->calls.transcript_hash);
+    row.tool_ids = p->calls.ids;
     row.output_bytes = p->full_output_bytes;
     row.duration_us = o->wall_us;
     row.cpu_us = o->cpu_us;
@@ -102,8 +110,8 @@ bool engine_record(passage *p, rt_error *err)
     row.is_validation_passed = p->has_validation && !p->has_invalid;
     row.is_pii_in = p->pii_in.total > 0;
     row.is_pii_out = p->pii_out.total > 0;
-    row.is_pii_masked = row.is_pii_in || row.is_pii_out;
-    row.pii_types = list_types(p);
+    row.is_pii_masked = (row.is_pii_in || row.is_pii_out) && p->privacy.mode != RT_PRIVACY_OFF;
+    row.pii_types = count_pii(p);
     row.tokens = p->tokens;
     row.tokens_saved = p->tokens_saved;
     row.cost_usd = p->cost_usd;

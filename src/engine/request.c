@@ -19,6 +19,7 @@ typedef enum member_kind {
     M_POLICY,
     M_PRIVACY,
     M_SCHEMA,
+    M_TOOLS,
     M_IGNORED, /* read by the surface itself */
 } member_kind;
 
@@ -42,6 +43,8 @@ static const struct member {
     { "user_id", M_LABEL, offsetof(rt_request, user_id), NULL },
     { "cache", M_CHOICE, offsetof(rt_request, cache), "bypass use refresh" },
     { "privacy", M_PRIVACY, 0, NULL },
+    { "tools", M_TOOLS, offsetof(rt_request, tools), NULL },
+    { "intent", M_TEXT, offsetof(rt_request, intent), NULL },
     { "input_schema", M_SCHEMA, offsetof(rt_request, input_schema), NULL },
     { "output_schema", M_SCHEMA, offsetof(rt_request, output_schema), NULL },
     { "wait", M_IGNORED, 0, NULL },
@@ -92,7 +95,7 @@ static void read_input(rt_json value, rt_arena *arena, rt_request *out)
     out->input = rt_arena_str(arena, rt_buf_str(&text));
 }
 
-/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true}. */
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true, "types": ["EMAIL"]}. */
 static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
 {
     rt_json mode = rt_json_type(value) == RT_JSON_OBJECT ? rt_json_get_c(value, "mode") : value;
@@ -100,6 +103,9 @@ static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
         return rt_fail(err, RT_INVALID,
                        "'privacy' must be off, redact, tokens or partial, or an "
                        "object with such a mode");
+    out->privacy.is_said = true;
+    if (rt_json_type(value) == RT_JSON_OBJECT)
+        out->privacy.options = value;
     out->privacy.is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
     out->privacy.is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
     return rt_privacy_mode_parse(rt_json_str(mode), &out->privacy.mode, err) ||
@@ -136,6 +142,9 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena, 
         return true;
     case M_PRIVACY:
         return rt_json_type(value) == RT_JSON_NULL || read_privacy(value, out, err);
+    case M_TOOLS:
+        *(rt_json *)field = value;
+        return true; /* grant.c looks into it */
     case M_SCHEMA:
         return read_schema(m, value, field, err);
     default:

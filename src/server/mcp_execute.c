@@ -157,7 +157,7 @@ static bool read_sandbox(mcp_call *c, rt_json config, rt_request *request)
     if (rt_json_type(config) != RT_JSON_OBJECT)
         return wrong(c, "sandbox_config", "an object", config);
     if (!rt_json_bool(rt_json_get_c(config, "piiProtection"), true))
-        request->privacy.mode = RT_PRIVACY_OFF;
+        request->privacy = (rt_privacy_wish){ .mode = RT_PRIVACY_OFF, .is_said = true };
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     if (!write_amount(c, config, "timeout", "timeout", "ms", &w) ||
@@ -184,6 +184,8 @@ static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)
         !check_kind(c, arguments, "context", RT_JSON_OBJECT, "an object") ||
         !read_sandbox(c, rt_json_get_c(arguments, "sandbox_config"), request))
         return false;
+    request->intent = rt_json_str(rt_json_get_c(arguments, "intent"));
+    request->tools = rt_json_get_c(arguments, "tools");
     request->session_id = rt_json_str(rt_json_get_c(arguments, "session_id"));
     request->language = rt_json_str(rt_json_get_c(arguments, "language"));
     if (request->language.len == 0 && request->session_id.len == 0)

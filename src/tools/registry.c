@@ -25,6 +25,7 @@ typedef struct entry {
     pthread_t thread;          /* that one, or one that has ended */
     bool has_thread;
     bool is_removed;
+    rt_error why; /* it could not be listed the last time */
     struct entry *next;
 } entry;
 
@@ -35,6 +36,9 @@ struct rt_tools {
     tools_list *imports;
     tools_catalogue *catalogue;
     tools_counts *counts;
+    tools_lessons *lessons;
+    tools_sequences *sequences;
+    tools_meaning *meaning; /* NULL: the built-in vectors */
 };
 
 /* -- Names ------------------------------------------------------------------------------------- */
@@ -156,8 +160,10 @@ static void *ask_again(void *ctx)
     while (e->is_stale && !e->is_removed) {
         e->is_stale = false;
         pthread_mutex_unlock(&t->lock);
-        tools_list *list = ask(e->provider, NULL);
+        rt_error why = { 0 };
+        tools_list *list = ask(e->provider, &why);
         pthread_mutex_lock(&t->lock);
+        e->why = why;
         take_list(e, list);
     }
     e->is_listing = false;
@@ -174,19 +180,24 @@ static void join_lister(entry *e)
     e->has_thread = false;
 }
 
+/* Under the lock. */
+static void start_lister(entry *e)
+{
+    e->is_stale = true;
+    if (e->is_listing || e->is_removed)
+        return;
+    join_lister(e);
+    e->has_thread = pthread_create(&e->thread, NULL, ask_again, e) == 0;
+    e->is_listing = e->has_thread;
+}
+
 static void on_change(void *ctx, rt_provider *provider)
 {
     entry *e = ctx;
-    rt_tools *t = e->tools;
     (void)provider;
-    pthread_mutex_lock(&t->lock);
-    e->is_stale = true;
-    if (!e->is_listing && !e->is_removed) {
-        join_lister(e);
-        e->has_thread = pthread_create(&e->thread, NULL, ask_again, e) == 0;
-        e->is_listing = e->has_thread;
-    }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_lock(&e->tools->lock);
+    start_lister(e);
+    pthread_mutex_unlock(&e->tools->lock);
 }
 
 /* -- Providers
@@ -197,11 +208,19 @@ bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
     rt_tools *t RT_CLEANUP(rt_tools_closep) = calloc(1, sizeof(*t));
     if (!t)
         rt_out_of_memory(sizeof(*t));
+    pthread_condattr_t clock;
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &clock);
+    pthread_condattr_destroy(&clock);
     t->counts = tools_counts_new(config->store);
+    t->lessons = tools_lessons_new(config->store);
+    t->sequences = tools_sequences_new(config->store);
+    t->meaning = tools_meaning_new(config->model);
     t->imports = tools_list_new();
-    if (config->store && !tools_imports_load(config->store, t->imports, err))
+    if (!tools_lessons_load(t->lessons, err) || !tools_sequences_load(t->sequences, err) ||
+        (config->store && !tools_imports_load(config->store, t->imports, err)))
         return false;
     publish(t);
     *out = RT_TAKE(t);
@@ -231,6 +250,12 @@ bool rt_tools_add(rt_tools *t, rt_provider *provider, rt_error *err)
         t->entries = e;
         provider->change_ctx = e;
         provider->on_change = on_change;
+    }
+    if (is_new && provider->is_remote) {
+        e->users = 0;
+        start_lister(e);
+        pthread_mutex_unlock(&t->lock);
+        return true;
     }
     pthread_mutex_unlock(&t->lock);
     if (!is_new) {
@@ -288,8 +313,11 @@ void rt_tools_close(rt_tools *t)
     while (t->entries)
         take_out(t, t->entries);
     pthread_mutex_unlock(&t->lock);
-    tools_counts_flush(t->counts, NULL);
+    rt_tools_flush(t, NULL);
     tools_counts_free(t->counts);
+    tools_lessons_free(t->lessons);
+    tools_sequences_free(t->sequences);
+    tools_meaning_free(t->meaning);
     tools_catalogue_dropp(&t->catalogue);
     tools_list_drop(t->imports);
     pthread_cond_destroy(&t->changed);
@@ -340,18 +368,23 @@ static bool not_found(const tools_catalogue *c, rt_str name, rt_error *err)
                    name.ptr, rt_nearest_hint(&near, "; search for one", hint));
 }
 
+static void copy_whole(rt_tools *t, const rt_tool *tool, rt_arena *arena, rt_tool *out)
+{
+    tools_copy(tool, true, arena, out);
+    if (out->output_schema.len == 0 &&
+        tools_lessons_get(t->lessons, tool->name, tool->version, arena, &out->output_schema))
+        out->flags |= RT_TOOL_OBSERVED;
+}
+
 bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
     const rt_tool *tool = tools_catalogue_find(c, name);
     if (!tool)
         return not_found(c, name, err);
-    tools_copy(tool, true, arena, out);
+    copy_whole(t, tool, arena, out);
     return true;
 }
-
-/* -- Calling
- * --------------------------------------------------------------------------------------- */
 
 static entry *use(rt_tools *t, rt_str server)
 {
@@ -370,6 +403,133 @@ static void leave(rt_tools *t, entry *e)
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
 }
+
+/* -- What code means ---------------------------------------------------------------------------
+ */
+
+/* Under the lock. False: the deadline has passed. */
+static bool wait_change(rt_tools *t, uint64_t deadline_ns)
+{
+    struct timespec until = { .tv_sec = (time_t)(deadline_ns / 1000000000),
+                              .tv_nsec = (long)(deadline_ns % 1000000000) };
+    return pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0;
+}
+
+static entry *mean_entry(rt_tools *t, rt_str server)
+{
+    for (entry *e = t->entries; e; e = e->next)
+        if (!e->is_removed && tools_same_name(rt_str_of(e->provider->name), server))
+            return e;
+    return NULL;
+}
+
+/* A provider that has listed nothing yet is waited for. False: it cannot be had. */
+static bool await_list(rt_tools *t, rt_str server, uint64_t deadline_ns, rt_error *err)
+{
+    bool is_in_time = true;
+    pthread_mutex_lock(&t->lock);
+    entry *e = mean_entry(t, server);
+    if (!e || e->list) {
+        pthread_mutex_unlock(&t->lock);
+        return true;
+    }
+    e->users++;
+    start_lister(e);
+    while (!e->list && e->is_listing && is_in_time)
+        is_in_time = wait_change(t, deadline_ns);
+    bool is_there = e->list != NULL;
+    if (!is_there)
+        rt_fail(err, RT_UNAVAILABLE, "the tools of '%s' cannot be had: %s", e->provider->name,
+                is_in_time ? e->why.text : "it takes too long to list them");
+    e->users--;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return is_there;
+}
+
+static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *out, rt_error *err)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_mean(c, written);
+    if (!tool)
+        return not_found(c, written, err);
+    copy_whole(t, tool, arena, out);
+    return true;
+}
+
+bool rt_tools_resolve(rt_tools *t, rt_str written, uint64_t deadline_ns, rt_arena *arena,
+                      rt_tool *out, rt_error *err)
+{
+    rt_str rest = written, server = { 0 };
+    if (find_meant(t, written, arena, out, NULL))
+        return true;
+    rt_str_cut(&rest, ':', &server);
+    return await_list(t, server, deadline_ns, err) && find_meant(t, written, arena, out, err);
+}
+
+bool rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
+{
+    bool is_in_time = true;
+    pthread_mutex_lock(&t->lock);
+    for (entry *e = t->entries; e && is_in_time;) {
+        if (e->list || !e->is_listing) {
+            e = e->next;
+            continue;
+        }
+        is_in_time = wait_change(t, deadline_ns);
+        e = t->entries;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return is_in_time;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return rt_str_cmp(*(const rt_str *)a, *(const rt_str *)b);
+}
+
+size_t rt_tools_servers(rt_tools *t, rt_arena *arena, rt_str **out)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&t->lock);
+    for (const entry *e = t->entries; e; e = e->next)
+        count += !e->is_removed;
+    *out = rt_arena_alloc(arena, (count + 1) * sizeof(**out));
+    count = 0;
+    for (const entry *e = t->entries; e; e = e->next)
+        if (!e->is_removed)
+            (*out)[count++] = rt_arena_str(arena, rt_str_of(e->provider->name));
+    pthread_mutex_unlock(&t->lock);
+    qsort(*out, count, sizeof(**out), by_text);
+    return count;
+}
+
+void rt_tools_health(rt_tools *t, rt_json_writer *w)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_str *names;
+    size_t count = rt_tools_servers(t, &arena, &names);
+    rt_jw_array(w);
+    for (size_t i = 0; i < count; i++) {
+        entry *e = use(t, names[i]);
+        if (!e)
+            continue;
+        e->provider->health(e->provider, w);
+        leave(t, e);
+    }
+    rt_jw_end(w);
+}
+
+uint64_t rt_tools_fingerprint(rt_tools *t)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t fingerprint = t->catalogue->fingerprint;
+    pthread_mutex_unlock(&t->lock);
+    return fingerprint;
+}
+
+/* -- Calling
+ * --------------------------------------------------------------------------------------- */
 
 static bool route(rt_tools *t, rt_str name, rt_str *server, rt_error *err)
 {
@@ -399,7 +559,19 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
     if (is_answered && out->elapsed_us == 0)
         out->elapsed_us = elapsed_us;
     tools_counts_add(t->counts, call->tool, elapsed_us, !is_answered || out->is_error);
+    if (is_answered && !out->is_error) {
+        rt_tools_observe(t, call->tool, out->value);
+        tools_sequences_add(t->sequences, call->run, call->tool);
+    }
     return is_answered;
+}
+
+void rt_tools_observe(rt_tools *t, rt_str name, rt_str value)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_find(c, name);
+    if (tool && tool->output_schema.len == 0)
+        tools_lessons_observe(t->lessons, name, tool->version, value);
 }
 
 void rt_tools_used(rt_tools *t, rt_str name, uint64_t elapsed_us, bool is_failure)
@@ -414,7 +586,8 @@ bool rt_tools_usage(rt_tools *t, rt_str name, rt_tool_usage *out, rt_error *err)
 
 bool rt_tools_flush(rt_tools *t, rt_error *err)
 {
-    return tools_counts_flush(t->counts, err);
+    return tools_counts_flush(t->counts, err) && tools_lessons_flush(t->lessons, err) &&
+           tools_sequences_flush(t->sequences, err);
 }
 
 /* -- Search
@@ -432,7 +605,7 @@ static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
 size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts);
+    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
     size_t spare = RT_MIN(max + 16, c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);
@@ -446,6 +619,48 @@ size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *
         };
         tools_copy(tool, false, arena, &hits[count++].tool);
     }
+    return count;
+}
+
+size_t rt_tools_related(rt_tools *t, rt_str name, rt_arena *arena, rt_tool_related *out, size_t max)
+{
+    return tools_sequences_related(t->sequences, name, arena, out, max);
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const rt_tool_hit *x = a, *y = b;
+    return x->score < y->score   ? 1
+           : x->score > y->score ? -1
+                                 : rt_str_cmp(x->tool.name, y->tool.name);
+}
+
+static double weight_of(size_t edges, size_t tools)
+{
+    double pairs = (double)tools * (double)(tools > 0 ? tools - 1 : 0);
+    double density = pairs > 0 ? (double)edges / pairs : 0;
+    return RT_MAX(0.5, 1 - 2 * density);
+}
+
+size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
+                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
+{
+    enum { MORE = 10 }; /* that the graph may lift onto the list */
+    rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
+    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    graph->edges = tools_sequences_count(t->sequences);
+    graph->alpha = weight_of(graph->edges, c->count);
+    for (size_t i = 0; i < count; i++) {
+        rt_tool_hit *h = &found[i];
+        h->graph = context_count > 0
+                       ? tools_sequences_score(t->sequences, h->tool.name, context, context_count)
+                       : h->usage;
+        h->score = graph->alpha * h->score + (1 - graph->alpha) * h->graph;
+    }
+    qsort(found, count, sizeof(*found), by_score);
+    count = RT_MIN(count, max);
+    memcpy(hits, found, count * sizeof(*hits));
     return count;
 }
 

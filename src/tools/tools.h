@@ -20,6 +20,7 @@
 #define RT_TOOLS_TOOLS_H
 
 #include "base/base.h"
+#include "models/models.h"
 #include "store/store.h"
 
 typedef struct rt_tools rt_tools;
@@ -32,6 +33,7 @@ typedef enum rt_tool_flags {
     RT_TOOL_NEEDS_APPROVAL = 1 << 4,
     RT_TOOL_SIDE_EFFECT = 1 << 5, /* its runs are never answered from the cache */
     RT_TOOL_SEES_PII = 1 << 6,    /* gets real values in place of tokens */
+    RT_TOOL_OBSERVED = 1 << 7,    /* its output_schema is learned: a help, and no promise */
 } rt_tool_flags;
 
 typedef struct rt_tool {
@@ -52,6 +54,7 @@ typedef struct rt_tool_call {
     void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
     void *progress_ctx;
     rt_str traceparent; /* may be empty */
+    rt_str run;         /* what it is a part of, an execution's id; empty: of nothing */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
@@ -72,12 +75,14 @@ struct rt_provider {
     void (*close)(rt_provider *self);
     void (*on_change)(void *ctx, rt_provider *self); /* set by the registry: its list has changed */
     void *change_ctx;
+    bool is_remote; /* listing may take its time: nobody waits for it when it is added */
 };
 
 /* -- The registry ------------------------------------------------------------------------------ */
 
 typedef struct rt_tools_config {
-    rt_store *store; /* usage, imported tools; NULL: none are kept */
+    rt_store *store;       /* usage, imported tools; NULL: none are kept */
+    const rt_model *model; /* of meaning, for the search; NULL: the built-in vectors */
 } rt_tools_config;
 
 bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err);
@@ -89,8 +94,26 @@ bool rt_tools_remove(rt_tools *tools, rt_str provider, rt_error *err);
 
 /* Without schemas; newest list of every provider, in the order of names. */
 size_t rt_tools_list(rt_tools *tools, rt_str category, rt_arena *arena, rt_tool **out);
-/* With schemas. RT_NOT_FOUND, with a suggestion. */
+/* With schemas; where a server declares none for the output, with what was learned of it
+ * (RT_TOOL_OBSERVED). RT_NOT_FOUND, with a suggestion. */
 bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err);
+
+/*
+ * The tool that code means by what it wrote: "github:listCommits" is github:list_commits, and
+ * "my_server:do_it" is my-server:do-it. With schemas. A server that has not listed its tools yet is
+ * waited for, and asked again when it could not be had before; until the deadline.
+ */
+bool rt_tools_resolve(rt_tools *tools, rt_str written, uint64_t deadline_ns, rt_arena *arena,
+                      rt_tool *out, rt_error *err);
+/* Waits until every server has listed its tools or failed to, at most until the deadline. */
+bool rt_tools_gather(rt_tools *tools, uint64_t deadline_ns); /* false: some have not */
+
+/* Who provides tools that can be called: names, in their order. */
+size_t rt_tools_servers(rt_tools *tools, rt_arena *arena, rt_str **out);
+/* An array with the health of each. */
+void rt_tools_health(rt_tools *tools, rt_json_writer *w);
+/* Changes when any tool's name or version does. */
+uint64_t rt_tools_fingerprint(rt_tools *tools);
 
 /* A category's tools in at most RT_TOOLS_BROWSE_MAX characters: names, and what is left for their
  * descriptions. The empty category lists the categories. */
@@ -105,6 +128,10 @@ void rt_tools_settle(rt_tools *tools);
 
 bool rt_tools_call(rt_tools *tools, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
                    rt_error *err);
+
+/* Looks at a result, to learn what results of this tool look like; keeps no value of it. The first
+ * results are looked at, and later ones now and then. (A call does it by itself.) */
+void rt_tools_observe(rt_tools *tools, rt_str name, rt_str value);
 
 /* -- Usage ------------------------------------------------------------------------------------- */
 
@@ -126,15 +153,63 @@ bool rt_tools_flush(rt_tools *tools, rt_error *err); /* what was counted into th
  * there are; replaces tools of the same names. Registries that are open do not see them. */
 bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err);
 
+/* -- Stubs: what code that calls a tool may know of it -------------------------------------------
+ */
+
+typedef enum rt_stub_language { RT_STUB_TYPESCRIPT, RT_STUB_PYTHON } rt_stub_language;
+
+bool rt_stub_language_parse(rt_str name, rt_stub_language *out, rt_error *err);
+
+/*
+ * Declarations made of a tool's schemas, whatever a stranger put into them:
+ *
+ *     interface ListCommitsArgs { repo: string; limit?: number; }
+ *     type ListCommitsResult = unknown;
+ *     declare const github: { listCommits(args: ListCommitsArgs): Promise<ListCommitsResult>; };
+ *
+ * or a Python module of TypedDicts and a class with a function. Of several tools, those of one
+ * server stand together.
+ */
+rt_str rt_tool_stub(const rt_tool *tool, rt_stub_language language, rt_arena *arena);
+rt_str rt_tool_stubs(const rt_tool *tools, size_t count, rt_stub_language language,
+                     rt_arena *arena);
+
 /* -- Search (search.h has the index alone, for other rooms and for measuring) ------------------ */
 
 typedef struct rt_tool_hit {
     rt_tool tool; /* without schemas; lives in the arena */
     double score, lexical, semantic, usage;
+    double
+        graph; /* how often it is called with the tools of the context; only where one is given */
 } rt_tool_hit;
 
 size_t rt_tools_search(rt_tools *tools, rt_str query, rt_arena *arena, rt_tool_hit *hits,
                        size_t max);
+
+/* -- Which tools are called together ------------------------------------------------------------
+ */
+
+#define RT_TOOLS_RELATED_SCORE 0.8 /* of the one that is called with it most often */
+
+typedef struct rt_tool_related {
+    rt_str name;
+    bool is_before; /* often called before it; else after it */
+    double score;
+} rt_tool_related;
+
+size_t rt_tools_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool_related *out,
+                        size_t max);
+
+/* How the graph weighs: score = alpha * the search's + (1 - alpha) * the graph's. */
+typedef struct rt_tool_graph {
+    double alpha; /* max(0.5, 1 - 2 * density) */
+    size_t edges;
+} rt_tool_graph;
+
+/* rt_tools_search(), and what is often called before or after the tools of `context` comes first.
+ * Without a context the graph's part is how often a tool is used. */
+size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
+                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
 
 #include "tools/toolbox.h" /* the sample tools, whose code is here */
 

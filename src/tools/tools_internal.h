@@ -29,6 +29,7 @@ typedef struct tools_catalogue {
     size_t list_count;
     rt_tool *tools; /* in the order of names; texts are the lists' */
     size_t count;
+    uint64_t fingerprint; /* of names and versions */
     pthread_mutex_t lock; /* for making the index, which the first question does */
     rt_search *search;
 } tools_catalogue;
@@ -41,11 +42,23 @@ tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count);
 tools_catalogue *tools_catalogue_hold(tools_catalogue *catalogue);
 void tools_catalogue_dropp(tools_catalogue **catalogue);
 const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str name);
+bool tools_same_name(rt_str a, rt_str b);
+/* However the name is written: "a:listThings", "a:list-things" and "a:list_things" are one. */
+const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str written);
 
 typedef struct tools_counts tools_counts;
-const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts);
+/* `embedder` may be NULL. */
+const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts,
+                                        const rt_embedder *embedder);
 
 void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool *to);
+
+/* -- meaning.c: vectors of tools by a model, kept from one catalogue to the next --------------- */
+
+typedef struct tools_meaning tools_meaning;
+tools_meaning *tools_meaning_new(const rt_model *model); /* NULL: NULL */
+void tools_meaning_free(tools_meaning *meaning);
+const rt_embedder *tools_meaning_embedder(tools_meaning *meaning); /* of NULL: NULL */
 
 /* -- imports.c --------------------------------------------------------------------------------- */
 
@@ -62,5 +75,31 @@ bool tools_counts_flush(tools_counts *counts, rt_error *err);
 bool tools_counts_get(tools_counts *counts, rt_str name, rt_tool_usage *out, rt_error *err);
 /* How often each was used, for all at once: fills uses[i] for names[i]. */
 void tools_counts_all(tools_counts *counts, const rt_tool *tools, size_t count, double *uses);
+
+/* -- learn.c: what results look like ----------------------------------------------------------- */
+
+typedef struct tools_lessons tools_lessons;
+tools_lessons *tools_lessons_new(rt_store *store); /* which may be NULL */
+bool tools_lessons_load(tools_lessons *all, rt_error *err);
+void tools_lessons_free(tools_lessons *all); /* without writing them */
+void tools_lessons_observe(tools_lessons *all, rt_str name, rt_str version, rt_str value);
+/* False: nothing is known of this version. */
+bool tools_lessons_get(tools_lessons *all, rt_str name, rt_str version, rt_arena *arena,
+                       rt_str *schema);
+bool tools_lessons_flush(tools_lessons *all, rt_error *err);
+
+/* -- sequences.c: which tool is called after which --------------------------------------------- */
+
+typedef struct tools_sequences tools_sequences;
+tools_sequences *tools_sequences_new(rt_store *store); /* which may be NULL */
+bool tools_sequences_load(tools_sequences *s, rt_error *err);
+void tools_sequences_free(tools_sequences *s); /* without writing them */
+void tools_sequences_add(tools_sequences *s, rt_str run, rt_str tool);
+size_t tools_sequences_count(tools_sequences *s); /* edges */
+/* How often `tool` came right before or after one of these, 0 to 1. */
+double tools_sequences_score(tools_sequences *s, rt_str tool, const rt_str *context, size_t count);
+size_t tools_sequences_related(tools_sequences *s, rt_str tool, rt_arena *arena,
+                               rt_tool_related *out, size_t max);
+bool tools_sequences_flush(tools_sequences *s, rt_error *err);
 
 #endif
