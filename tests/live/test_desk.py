@@ -55,9 +55,12 @@ def test_a_call_brings_its_arguments_and_returns_a_value(value, language, code):
 
 
 def test_a_server_whose_name_is_no_identifier_has_one_in_each_language(value):
-    wanted = [echo("my-server:echo")] * 2
-    assert value("python", "return [my_server.echo(), mcp['my-server'].echo()]") == wanted
-    assert value("javascript", "return [await myServer.echo(), await mcp['my-server'].echo()]") == wanted
+    wanted = [echo("my-server:echo")] * 2 + [echo("a.b:echo")] * 2
+    servers = ["my-server", "a.b", "no good", '"']
+    assert value("python", "return [my_server.echo(), mcp['my-server'].echo(), a_b['echo'](), "
+                           "tools.call('a.b:echo')]", desk=servers) == wanted
+    assert value("javascript", "return Promise.all([myServer.echo(), mcp['my-server'].echo(), aB.echo(), "
+                               "tools.call('a.b:echo')])", desk=servers) == wanted
 
 
 def test_the_daemons_own_tools_have_their_objects(value):
