@@ -292,16 +292,13 @@ const mcp_tool mcp_tools[] = {
       "\"approved\":{\"type\":\"boolean\"},\"feedback\":{\"type\":\"string\"}}}",
       NULL, "{\"destructiveHint\":true,\"openWorldHint\":false}", RT_ROLE_VIEWER, mcp_approvals },
     { "pml_patterns", "Patterns",
-      "Code that worked, kept by name: look here before writing code, save what worked, run it "
-      "with "
-      "other inputs.",
+      "Code that worked, by name: look here first, save what worked, run it with other inputs.",
       "{\"type\":\"object\",\"properties\":{"
-      "\"action\":{\"type\":\"string\",\"enum\":[\"list\",\"get\",\"save\",\"run\",\"delete\"]},"
-      "\"name\":{\"type\":\"string\"},\"category\":{\"type\":\"string\"},"
-      "\"inputs\":{\"type\":\"object\"},\"code\":{\"type\":\"string\"},"
-      "\"language\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
-      "\"parameters\":{\"type\":\"object\",\"description\":\"JSON Schema of inputs\"}},"
-      "\"required\":[\"action\"]}",
+      "\"action\":{\"enum\":[\"list\",\"get\",\"save\",\"run\",\"delete\"]},"
+      "\"name\":{\"type\":\"string\"},\"inputs\":{\"type\":\"object\"},"
+      "\"code\":{\"type\":\"string\"},\"language\":{\"type\":\"string\"},"
+      "\"description\":{\"type\":\"string\"},\"parameters\":{\"type\":\"object\","
+      "\"description\":\"schema of inputs\"}},\"required\":[\"action\"]}",
       NULL, RUNS_CODE, RT_ROLE_VIEWER, mcp_patterns },
     { 0 },
 };
