@@ -71,6 +71,9 @@ $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bi
 # The same, of the sample patterns.
 $(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
 
+# The same, of the code that summarises data.
+$(B)/obj/server/api_agent_data.o $(B)/fuzz/obj/server/api_agent_data.o: src/server/process_data.py
+
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 
