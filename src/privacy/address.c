@@ -44,7 +44,7 @@ static size_t house_end(rt_str text, size_t end)
     static const char *const again[] = { " bis", " ter", " quater" };
     if (is_class(at(text, end), IS_LETTER) && !is_class(at(text, end + 1), IS_WORD))
         end++;
-    for (size_t k = 0; k < RT_COUNT(again); k++) {
+    for (size_t k = 0; at(text, end) == ' ' && k < RT_COUNT(again); k++) {
         size_t n = strlen(again[k]);
         if (rt_str_eq(rt_str_slice(text, end, end + n), (rt_str){ again[k], n }) &&
             !is_class(at(text, end + n), IS_WORD))
@@ -62,6 +62,8 @@ static bool is_direction(rt_str s)
 {
     static const char *const names[] = { "N",  "S",  "E",     "W",     "NE",   "NW",
                                          "SE", "SW", "North", "South", "East", "West" };
+    if (s.len == 0 || s.len > 5 || !is_one_of(s.ptr[0], "NSEW"))
+        return false;
     for (size_t i = 0; i < RT_COUNT(names); i++)
         if (rt_str_eq_c(s, names[i]))
             return true;

@@ -28,11 +28,13 @@ static bool squeeze(rt_str name, char out[NAME_MAX_BYTES + 1])
     return n >= 3;
 }
 
-static bool ends_with_any(const char *text, const char *const *ends, size_t count)
+static bool ends_with_any(const char *text, size_t len, const char *const *ends, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (rt_str_ends(rt_str_of(text), rt_str_of(ends[i])))
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(ends[i]);
+        if (n <= len && ends[i][n - 1] == text[len - 1] && memcmp(text + len - n, ends[i], n) == 0)
             return true;
+    }
     return false;
 }
 
@@ -124,22 +126,24 @@ static meaning meaning_of(rt_str name)
         "apitoken",
     };
     char text[NAME_MAX_BYTES + 1];
+    meaning what = NOTHING;
     if (!may_be_secret(name) || !squeeze(name, text))
         return NOTHING;
-    for (size_t i = 0; i < RT_COUNT(harmless); i++)
-        if (contains(text, harmless[i]))
-            return NOTHING;
-    if (ends_with_any(text, passwords, RT_COUNT(passwords)) || rt_str_eq_c(name, "pass"))
-        return PASSWORD;
-    if (ends_with_any(text, secrets, RT_COUNT(secrets)))
-        return SECRET;
-    if (ends_with_any(text, about, RT_COUNT(about)))
+    size_t len = strlen(text);
+    if (ends_with_any(text, len, passwords, RT_COUNT(passwords)) || rt_str_eq_c(name, "pass"))
+        what = PASSWORD;
+    else if (ends_with_any(text, len, secrets, RT_COUNT(secrets)))
+        what = SECRET;
+    else if (ends_with_any(text, len, about, RT_COUNT(about)))
         return NOTHING;
     /* "aws_secret_access_key_id" is about a key, "token_prod" is one. */
-    return contains(text, "secret") || contains(text, "apikey") || contains(text, "password") ||
-                   (contains(text, "token") && !contains(text, "tokens"))
-               ? SECRET
-               : NOTHING;
+    else if (contains(text, "secret") || contains(text, "apikey") || contains(text, "password") ||
+             (contains(text, "token") && !contains(text, "tokens")))
+        what = SECRET;
+    for (size_t i = 0; what != NOTHING && i < RT_COUNT(harmless); i++)
+        if (contains(text, harmless[i]))
+            return NOTHING;
+    return what;
 }
 
 /* ---- values ---- */
