@@ -239,9 +239,9 @@ static int score_secret(rt_str value, const makeup *m)
 
 static int score_value(meaning what, rt_str value, bool is_quoted)
 {
-    makeup m = makeup_of(value);
     if (what == NOTHING || is_placeholder(value) || privacy_entropy(value) < 1.8)
         return 0;
+    makeup m = makeup_of(value);
     return what == PASSWORD ? score_password(value, &m, is_quoted) : score_secret(value, &m);
 }
 
