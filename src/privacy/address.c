@@ -115,6 +115,15 @@ static street name_then_kind(const privacy_scan *scan, size_t i)
     return found;
 }
 
+/* "Apt. 300", "Suite 4": what follows the name is a part of the building. */
+static bool is_unit(rt_str text, const address_word *w)
+{
+    address_word value;
+    size_t i = w->end + (at(text, w->end) == '.');
+    return is_a(SET_UNIT, address_text(text, w)) && address_next(text, i, &value) &&
+           value.has_digit;
+}
+
 /* A street word, then the name: "[12] rue de la Paix". */
 static street kind_then_name(rt_str text, size_t i)
 {
@@ -132,7 +141,7 @@ static street kind_then_name(rt_str text, size_t i)
     end = kind.end + (at(text, kind.end) == '.');
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, end, &w); k++) {
         bool is_small = is_a(SET_SMALL, address_text(text, &w)) || at(text, w.start + 1) == '\'';
-        if (!w.is_title && !is_small && !(w.has_digit && k == 0) && k > 0)
+        if (k > 0 && ((!w.is_title && !is_small) || is_unit(text, &w)))
             break;
         titles += w.is_title || (k == 0 && !is_small);
         end = w.end;
@@ -165,18 +174,39 @@ static int score_compound(rt_str s)
         "straße", "strasse", "str",    "gasse",  "platz", "allee", "weg",   "straat",   "laan",
         "plein",  "gracht",  "singel", "steeg",  "vägen", "gatan", "gata",  "väg",      "gränd",
         "vej",    "veien",   "vegen",  "gade",   "katu",  "utca",  "körút", "chaussee", "ufer",
-        "damm",   "stieg",   "pfad",   "straße", "tér",   "út",
+        "damm",   "stieg",   "pfad",   "straße", "tér",   "út",    "baan",  "boulevard", "dreef",
+        "plantsoen", "haugen", "stien", "bakken", "svingen", "allén", "stigen", "kuja", "polku",
     };
     static const char *const weak[] = { "ring", "hof",    "markt",  "dijk",   "kade",
                                         "wall", "graben", "berg",   "bogen",  "stræde",
                                         "kuja", "polku",  "torget", "brücke", "steig",
                                         "gate", "park",   "plan",   "tie" };
-    if (s.len < 3 || !is_class(s.ptr[0], IS_UPPER | IS_HIGH))
+    if (s.len < 3)
         return 0;
+    if (!is_class(s.ptr[0], IS_UPPER | IS_HIGH)) /* Haagan pappilankatu */
+        return s.len > 7 && ends_like(s, (const char *const[]){ "katu", "kuja", "polku" }, 3) ? 60
+                                                                                              : 0;
     if (ends_like(s, strong, RT_COUNT(strong)))
         return s.len > 4 ? 74 : 66;
     bool is_proper = s.len > 5 && is_class(s.ptr[1], IS_LOWER | IS_HIGH); /* not "STRING 7" */
     return is_proper && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
+}
+
+/* "Petőfi Sándor utca [12]", "King Street [5]": the name stands before the street's word. */
+static street named_before(rt_str text, const address_word *kind)
+{
+    address_word w;
+    size_t i = kind->start, begin = SIZE_MAX;
+    for (unsigned k = 0; k < 3 && address_previous(text, i, &w) && !w.has_digit; k++) {
+        if (w.is_title)
+            begin = w.start;
+        else if (k > 0 || !is_class(text.ptr[kind->start], IS_LOWER))
+            break; /* "Petőfi sándor utca" */
+        i = w.start;
+    }
+    if (begin == SIZE_MAX)
+        return (street){ 0 };
+    return (street){ begin, kind->is_title && is_class(text.ptr[kind->start], IS_UPPER) ? 46 : 70 };
 }
 
 /* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
@@ -209,8 +239,11 @@ static street street_before(rt_str text, size_t i)
                 found.score = 0;
             return found;
         }
+        if (k == 0 && (known & VOC(SET_STRONG_LAST)) && s.len > 2)
+            return named_before(text, &w);
         bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST));
-        bool is_weak = k > 0 && w.is_title && (known & VOC(SET_WEAK_FIRST));
+        bool is_short = !w.is_title && at(text, w.end) == '.'; /* al. Główna */
+        bool is_weak = k > 0 && (w.is_title || is_short) && (known & VOC(SET_WEAK_FIRST));
         if (is_strong || is_weak)
             found = (street){ w.start, is_strong ? 72 : 46 };
         if (is_strong || (!w.is_title && !is_small && !is_strong) || w.has_digit)
@@ -354,6 +387,8 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
         end = c->groups[g + 1].end;
     if (is_class(at(scan->text, end), IS_LETTER) && !is_class(at(scan->text, end + 1), IS_WORD))
         end++;
+    else if (at(scan->text, end) == '.' && is_one_of(at(scan->text, end + 1), ",\n"))
+        end++; /* utca 97., H-3888 Miskolc */
     else if (at(scan->text, end) == ' ' && is_class(at(scan->text, end + 1), IS_LOWER) &&
              is_one_of(at(scan->text, end + 2), ",\n"))
         end += 2;
