@@ -150,6 +150,10 @@ static size_t numeric_code_end(rt_str text, size_t i)
             !is_class(at(text, to), IS_WORD))
             return to;
     }
+    bool is_dutch = n == 4 && is_class(at(text, end), IS_UPPER) &&
+                    is_class(at(text, end + 1), IS_UPPER) && !is_class(at(text, end + 2), IS_WORD);
+    if (is_dutch)
+        return end + 2; /* 1012AB */
     bool is_brazilian = n == 8 && at(text, end) == ' ' && is_class(at(text, end + 1), IS_WORD);
     if (n < 4 || (n > 7 && !is_brazilian) || is_class(at(text, end), IS_LETTER) ||
         (is_one_of(at(text, end), "-./:") && is_class(at(text, end + 1), IS_DIGIT)))
@@ -160,9 +164,27 @@ static size_t numeric_code_end(rt_str text, size_t i)
     return end;
 }
 
+/* D02 AF30, with or without the blank; four letters would be a word: S10 PLUS. */
+static size_t irish_code_end(rt_str text, size_t i)
+{
+    size_t j = i + 3, digits = 0;
+    if (!is_class(at(text, i), IS_UPPER) || !is_class(at(text, i + 1), IS_DIGIT) ||
+        !(is_class(at(text, i + 2), IS_DIGIT) || at(text, i + 2) == 'W'))
+        return i;
+    j += at(text, j) == ' ';
+    for (size_t k = 0; k < 4; k++, j++) {
+        if (!is_class(at(text, j), IS_UPPER | IS_DIGIT))
+            return i;
+        digits += is_class(text.ptr[j], IS_DIGIT);
+    }
+    return digits && !is_class(at(text, j), IS_WORD) ? j : i;
+}
+
 static bool take_code(walk *w, const address_word *token)
 {
     size_t end = address_lettered_code(w->text, token->start);
+    if (end == token->start)
+        end = irish_code_end(w->text, token->start);
     if (end == token->start && is_class(w->text.ptr[token->start], IS_DIGIT))
         end = numeric_code_end(w->text, token->start);
     if (end == token->start) {
@@ -314,8 +336,8 @@ tail address_tail(rt_str text, size_t i)
             continue;
         if (!address_next(text, w.i, &token))
             break;
-        if (!take_code(&w, &token) && !take_town_with_code(&w, &token) &&
-            !take_unit(&w, &token) && !take_word(&w, &token))
+        if (!take_code(&w, &token) && !take_town_with_code(&w, &token) && !take_unit(&w, &token) &&
+            !take_word(&w, &token))
             break;
         w.after_break = false;
     }

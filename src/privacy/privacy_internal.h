@@ -198,6 +198,7 @@ size_t privacy_assigned(privacy_scan *scan, size_t i);
 void privacy_labelled_secret(privacy_scan *scan);  /* the whole text is the label's value */
 size_t privacy_told(privacy_scan *scan, size_t i); /* at the "is" of "the password is" */
 size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i);
+void privacy_told_address(privacy_scan *scan, rt_str name, size_t i);
 size_t privacy_key_block(privacy_scan *scan, size_t i);
 size_t privacy_prefixed(privacy_scan *scan, size_t i);
 size_t privacy_person(privacy_scan *scan, size_t i);

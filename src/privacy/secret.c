@@ -364,7 +364,11 @@ size_t privacy_assigned(privacy_scan *scan, size_t i)
 size_t privacy_told(privacy_scan *scan, size_t i)
 {
     rt_str name = name_before(scan->text, i);
-    return wants(scan, RT_PII_API_KEY) && name.len >= 3 ? take_value(scan, name, i + 2, false) : i;
+    size_t next =
+        wants(scan, RT_PII_API_KEY) && name.len >= 3 ? take_value(scan, name, i + 2, false) : i;
+    if (next == i && name.len >= 4)
+        privacy_told_address(scan, name, i + 3);
+    return next;
 }
 
 void privacy_labelled_secret(privacy_scan *scan)

@@ -134,7 +134,7 @@ static const struct {
       "viale vicolo voie бульвар переулок пр проспект ул улица "
       "шоссе наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
       "cerrada calzada andador intrarea soseaua șoseaua aleea splaiul montée ladeira viela "
-      "rodovia alamedas" },
+      "rodovia str ctra urb estr trav" },
     /* the same, but these mean much else too: Via Roma 12 */
     { VOC(SET_WEAK_FIRST),
       "al bairro barrio carrera cite cité colonia cours cra côte diagonal faubourg glorieta "
