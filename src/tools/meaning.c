@@ -45,7 +45,8 @@ static void embed(const tools_meaning *m, const rt_str *texts, size_t count, flo
         memset(out, 0, count * m->embedder.dims * sizeof(*out));
 }
 
-/* Fills in what is known; the rest comes to the front of `texts`, and `places` tells whose it is. */
+/* Fills in what is known; the rest comes to the front of `texts`, and `places` tells whose it is.
+ */
 static size_t take_known(const tools_meaning *m, const kept *wanted, rt_str *texts, size_t count,
                          uint32_t *places, float *out)
 {
