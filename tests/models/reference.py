@@ -275,10 +275,13 @@ def config_of(kind, vocab, *, hidden=32, heads=4, layers=2, inner=64, positions=
 def tokenizer_json(vocab, specials, lowers=True):
     added = [{"id": vocab[s], "special": True, "content": s, "single_word": False, "lstrip": s == "<mask>",
               "rstrip": False, "normalized": False} for s in sorted(set(specials.values()))]
-    return {"version": "1.0", "truncation": {"max_length": 128}, "padding": None, "added_tokens": added,
+    return {"version": "1.0", "padding": None, "added_tokens": added,
+            "truncation": {"max_length": 128, "strategy": "LongestFirst", "stride": 0},
             "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
                            "strip_accents": None, "lowercase": lowers},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": {"type": "BertProcessing", "cls": [specials["cls_token"], vocab[specials["cls_token"]]],
+                               "sep": [specials["sep_token"], vocab[specials["sep_token"]]]},
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                       "max_input_chars_per_word": 100, "vocab": vocab}}
 
