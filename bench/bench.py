@@ -8,6 +8,7 @@ where a peer is missing.
 
     cells.py     cells without a server        client.py   a server and its client
     service.py   the same over HTTP            peers.py    what we are measured beside
+    sentences.py sentence models
 
 Quiet the machine first: two cores are few, and everything here takes turns on them.
 """
@@ -19,6 +20,7 @@ import subprocess
 import sys
 
 import cells
+import sentences
 import service
 import table
 from peers import BUILD, HERE, NODE
@@ -53,7 +55,7 @@ def schema_speed():
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
-    service.upload, json_speed, schema_speed)}
+    service.upload, json_speed, schema_speed, sentences.sentences)}
 
 
 def main():
