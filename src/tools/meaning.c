@@ -52,7 +52,8 @@ static size_t take_known(const tools_meaning *m, const kept *wanted, rt_str *tex
 {
     size_t dims = m->embedder.dims, left = 0;
     for (size_t i = 0; i < count; i++) {
-        const kept *known = bsearch(&wanted[i], m->kept, m->count, sizeof(kept), by_hash);
+        const kept *known =
+            m->count ? bsearch(&wanted[i], m->kept, m->count, sizeof(kept), by_hash) : NULL;
         if (known) {
             memcpy(out + i * dims, m->vectors + known->place * dims, dims * sizeof(*out));
         } else {
