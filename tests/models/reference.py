@@ -9,10 +9,13 @@ weights in the form models are published in.
 
 import json
 import math
+import os
 import struct
 import unicodedata
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: more threads only wait for each other
+
+import numpy as np  # noqa: E402
 
 BERT_SPECIALS = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]",
                  "mask_token": "[MASK]"}
