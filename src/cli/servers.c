@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#include "tools/mcp.h"
-
 #define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 extern char **environ;

@@ -28,7 +28,6 @@
 #include <stdatomic.h>
 
 #include "server/server.h"
-#include "tools/mcp_message.h"
 #include "tools/tools.h"
 
 #define MCP_CALLS_MAX    1024 /* under way at once */
