@@ -146,9 +146,28 @@ static void write_native(http_request *r, unsigned status, const rt_error *err, 
     rt_jw_end(w);
 }
 
-static void write_agent(unsigned status, rt_str message, rt_json_writer *w)
+/* What went wrong on our side is called by what was asked. */
+static const struct {
+    const char *operation, *title;
+} agent_failures[] = {
+    { "agentListTools", "Failed to list tools" },
+    { "agentSearchTools", "Search failed" },
+    { "agentSavePattern", "Failed to save pattern" },
+    { "agentGetPattern", "Failed to retrieve pattern" },
+};
+
+static bool is_agents(const http_request *r)
+{
+    return r->operation ? (r->operation->flags & HTTP_AGENT_ERRORS) != 0
+                        : rt_str_starts(r->path, RT_STR("/api/agent/"));
+}
+
+static void write_agent(const http_request *r, unsigned status, rt_str message, rt_json_writer *w)
 {
     const char *title = "Execution failed";
+    for (size_t i = 0; i < RT_COUNT(agent_failures) && r->operation; i++)
+        if (strcmp(r->operation->id, agent_failures[i].operation) == 0)
+            title = agent_failures[i].title;
     for (size_t i = 0; i < RT_COUNT(statuses); i++)
         if (statuses[i].status == status)
             title = statuses[i].title;
@@ -178,8 +197,8 @@ void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
     if (status == 503 && reply->retry_after_s == 0)
         reply->retry_after_s = RETRY_AFTER_S;
     http_reply_json(reply, status, &w);
-    if (r->operation && (r->operation->flags & HTTP_AGENT_ERRORS))
-        write_agent(status, message, &w);
+    if (is_agents(r))
+        write_agent(r, status, message, &w);
     else
         write_native(r, status, err, message, &w);
 }
