@@ -28,7 +28,7 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
+ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine skills server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
@@ -97,7 +97,7 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
 
 NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)

@@ -31,5 +31,6 @@
 #include "base/json.h"   /* JSON */
 #include "base/hash.h"   /* hashing, for tables */
 #include "base/sha256.h" /* hashing, for keeps; needs libcrypto */
+#include "base/yaml.h"   /* YAML as JSON; needs libyaml */
 
 #endif

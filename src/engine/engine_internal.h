@@ -82,6 +82,7 @@ typedef struct passage {
 
     rt_privacy_wish privacy; /* as asked, unless the operator switched it off */
     rt_str input;            /* as the code sees it */
+    rt_json input_json;      /* the same, when it was parsed already; absent: it was not */
     rt_privacy_vault *vault; /* what the tokens of this run stand for */
     rt_privacy_report pii_in, pii_out;
     bool has_validation, has_invalid; /* a value did not fit its schema */

@@ -41,19 +41,30 @@ static bool mask_text(passage *p, rt_str *text, rt_error *err)
     return true;
 }
 
+/* What is in a text that nobody masks: counted by type, for the record. */
+static bool note(passage *p, rt_str text, rt_privacy_report *report, rt_error *err)
+{
+    rt_pii_spans found = { 0 };
+    if (!rt_privacy_scan(text, &(rt_privacy_options){ 0 }, p->arena, &found, err))
+        return rt_wrap(err, "look for personal data");
+    for (size_t i = 0; i < found.count; i++)
+        report->counts[found.items[i].type]++;
+    report->total += found.count;
+    return true;
+}
+
 bool engine_protect_input(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
-    rt_json value = r->input_json;
-    p->input = r->input;
+    rt_json value = p->input_json;
     if (p->privacy.mode == RT_PRIVACY_OFF)
-        return true;
+        return !p->privacy.is_noted || note(p, p->input, &p->pii_in, err);
     if (p->privacy.mode == RT_PRIVACY_TOKENS && !rt_privacy_vault_open(&p->vault, err))
         return rt_wrap(err, "the vault of the run");
     if (!r->has_input)
         return true;
     if (r->is_input_text) {
-        rt_str text = r->input;
+        rt_str text = p->input;
         rt_privacy_report out = p->pii_out;
         bool ok = mask_text(p, &text, err);
         p->pii_in = p->pii_out;
@@ -61,7 +72,7 @@ bool engine_protect_input(passage *p, rt_error *err)
         p->input = text;
         return ok || rt_wrap(err, "mask the input");
     }
-    if (rt_json_is_absent(value) && !rt_json_parse(r->input, p->arena, &value, err))
+    if (rt_json_is_absent(value) && !rt_json_parse(p->input, p->arena, &value, err))
         return rt_wrap(err, "input");
     return mask_json(p, value, &p->pii_in, &p->input, err) || rt_wrap(err, "mask the input");
 }
@@ -121,7 +132,7 @@ static bool tell_streams(passage *p)
 bool engine_protect_output(passage *p, rt_error *err)
 {
     if (p->privacy.mode == RT_PRIVACY_OFF)
-        return true;
+        return !p->privacy.is_noted || note(p, p->outcome.value, &p->pii_out, err);
     if (!mask_outcome(p, err))
         return rt_wrap(err, "mask what came out");
     if (!tell_streams(p))

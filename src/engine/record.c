@@ -102,7 +102,7 @@ bool engine_record(passage *p, rt_error *err)
     row.is_validation_passed = p->has_validation && !p->has_invalid;
     row.is_pii_in = p->pii_in.total > 0;
     row.is_pii_out = p->pii_out.total > 0;
-    row.is_pii_masked = row.is_pii_in || row.is_pii_out;
+    row.is_pii_masked = p->privacy.mode != RT_PRIVACY_OFF && (row.is_pii_in || row.is_pii_out);
     row.pii_types = list_types(p);
     row.tokens = p->tokens;
     row.tokens_saved = p->tokens_saved;

@@ -35,6 +35,18 @@ typedef struct local {
 
 /* ---- checking ---- */
 
+static bool check_code(rt_str code, const rt_policy *policy, rt_error *err)
+{
+    if (code.len > policy->code_bytes)
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", code.len,
+                       (unsigned long long)policy->code_bytes);
+    if (code.len > 0 && memchr(code.ptr, '\0', code.len))
+        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
+    if (!rt_utf8_valid(code))
+        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
+    return true;
+}
+
 static bool check_run(const rt_run *run, const rt_language **language, rt_error *err)
 {
     *language = rt_language_find(run->language);
@@ -42,14 +54,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
         return rt_language_unknown(run->language, err);
     if (rt_str_trim(run->code).len == 0)
         return rt_fail(err, RT_INVALID, "MISSING_CODE: there is no code to run");
-    if (run->code.len > run->policy->code_bytes)
-        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed",
-                       run->code.len, (unsigned long long)run->policy->code_bytes);
-    if (memchr(run->code.ptr, '\0', run->code.len))
-        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
-    if (!rt_utf8_valid(run->code))
-        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
-    return true;
+    return check_code(run->code, run->policy, err) &&
+           check_code(run->prelude.code, run->policy, err);
 }
 
 bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
@@ -144,6 +150,8 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
     rt_jw_kstr(w, "language", rt_str_of(kind->language));
     rt_jw_kstr(w, "name", run->name);
     rt_jw_kstr(w, "code", run->code);
+    if (run->prelude.code.len > 0)
+        runtimes_write_prelude(w, &run->prelude);
     if (extras->input_index >= 0) {
         rt_jw_kobject(w, "input_fd");
         rt_jw_ki64(w, "index", extras->input_index);
@@ -397,7 +405,7 @@ static bool run_in(rt_cell *cell, progress *p, const guest_kind *kind, uint64_t 
 static bool run_fresh(local *l, progress *p, const guest_kind *kind, uint64_t began, rt_error *err)
 {
     const rt_run *run = p->run;
-    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run->code));
+    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run));
     spec.has_cancel_fd = run->canceller != NULL;
     spec.cancel_fd = run->canceller ? run->canceller->wake : -1;
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
@@ -449,6 +457,7 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     const guest_kind *kind = runtimes_guest(rt_str_of(language->name));
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
+    runtimes_settle_prelude(&run, kind, arena);
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),

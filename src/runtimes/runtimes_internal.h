@@ -15,10 +15,11 @@ typedef struct guest_kind {
     const char *heavy_zygote;
     bool is_data_limited; /* RLIMIT_DATA works: allocation fails in the user's own line */
     bool is_branched;     /* it keeps an interpreter that can be copied */
+    bool has_modules;     /* a prelude is a module of its own, not text before the code */
 } guest_kind;
 
 const guest_kind *runtimes_guest(rt_str language);
-rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
+rt_str runtimes_zygote_for(const guest_kind *kind, const rt_run *run);
 
 /* One run in progress. */
 typedef struct progress {
@@ -60,6 +61,12 @@ typedef struct request_extras {
 /* What a policy says to a guest. */
 void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
                             const request_extras *extras);
+
+/* ---- templates.c: preludes ---- */
+
+/* Where the language has no modules, the prelude becomes part of the code. */
+void runtimes_settle_prelude(rt_run *run, const guest_kind *kind, rt_arena *arena);
+void runtimes_write_prelude(rt_json_writer *w, const rt_prelude *prelude);
 
 rt_cell_spec runtimes_cell_spec(const rt_policy *policy, rt_str zygote);
 bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,

@@ -22,6 +22,7 @@ const { compile, isVariable } = require('./compiling.js');
 const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
+const preludes = require('./preludes.js');
 const branching = require('./branching.js');
 
 const { parse, stringify } = JSON;
@@ -208,7 +209,7 @@ class Guest {
       filename,
       folder: this.folder,
       keep,
-      values: this.variables(filename, value, guard, keep),
+      values: this.variables(filename, value, guard, order),
       check: guard && ((...args) => guard.check(...args)),
     });
     this.scripts.set(filename, compiled.locate ?? null);
@@ -224,7 +225,7 @@ class Guest {
   }
 
   /** What the code sees as variables. A session finds them on globalThis in its next run too. */
-  variables(filename, value, guard, keep) {
+  variables(filename, value, guard, { keep, prelude }) {
     const path = `${this.folder}/${filename}`;
     const require = createRequire(path);
     const module = new Module(path);
@@ -235,6 +236,10 @@ class Guest {
       __filename: path,
       __dirname: this.folder,
     };
+    if (prelude) {
+      this.scripts.set(prelude.name, null);
+      Object.assign(variables, preludes.load(prelude, this.folder, variables.require));
+    }
     if (value !== undefined || !this.globals.has('input'))
       Object.assign(variables, { input: value ?? null, inputs: value === undefined ? {} : value });
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
