@@ -91,9 +91,9 @@ static void hash_output(passage *p)
     rt_buf canonical RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json value;
     rt_buf_init(&canonical, RT_JSON_SIZE_CEILING);
-    rt_str text = o->has_value ? o->value : o->out;
+    rt_str text = o->has_value ? p->kept_value : o->out;
     if (p->request->skill_name.len > 0 && o->has_value &&
-        rt_json_parse(o->value, p->arena, &value, NULL)) {
+        rt_json_parse(p->kept_value, p->arena, &value, NULL)) {
         rt_json_canonical(value, &canonical);
         text = rt_buf_str(&canonical);
     }
@@ -117,7 +117,7 @@ bool engine_shelve(passage *p, rt_error *err)
     rt_json_begin(&w, &list);
     rt_jw_array(&w);
     if (is_value_big) {
-        rt_str value = o->value;
+        rt_str value = p->kept_value; /* never what was put back */
         shelve_output(p, "result", "result.json", "application/json", &value, &w);
         o->has_value = false;
     }

@@ -100,31 +100,38 @@ bool rt_canceller_is_cancelled(const rt_canceller *c);
 
 /*
  * Where the calls of running code go: to tools, upstairs. take() begins a call and does not wait;
- * when an answer is ready, fd is readable and next() gives it. Calls run side by side, and answers
- * come in any order. While paused() is true the code waits for a person, and its time limit with
- * it.
+ * next() gives an answer that is ready, perhaps at once. When there is none yet, fd becomes
+ * readable as soon as there is; it may be -1 until the first take(), and is read again after each.
+ * Calls run side by side, and answers come in any order; those the run does not wait for any more
+ * are its owner's to drop. While paused() is true the code waits for a person, and its time limit
+ * with it. All of it is called from the thread that executes the run.
  */
+#define RT_DESK_PENDING_MAX 64 /* calls of one run under way at a time; more are errors */
+
 typedef struct rt_desk_call {
-    uint64_t number;  /* the code's own, to tell answers apart */
-    rt_str tool;      /* "github:list_commits", or "tools:search", "tools:describe" */
-    rt_str arguments; /* a JSON object */
+    uint64_t number;  /* the code's own, to tell answers apart; no two pending calls share one */
+    rt_str tool;      /* "github:listCommits" as the code wrote it; also "tools:search" … */
+    rt_str arguments; /* a JSON object; like the tool it is good until take() returns */
 } rt_desk_call;
 
 typedef struct rt_desk_answer {
     uint64_t number;
     bool is_error;
-    rt_str value;                  /* JSON */
-    rt_str error_type, error_text; /* "MCPToolError", "Tool error in 'github:x': …" */
+    rt_str value;      /* JSON; good until the next call of next() */
+    rt_str error_type; /* what the code catches: "MCPToolError"; empty means that */
+    rt_str error_text; /* "Tool error in 'github:list_commits': …" */
+    rt_str tool;       /* which it was, by its own name; empty: as it was called */
+    rt_str original;   /* what the tool itself said; may be empty */
 } rt_desk_answer;
 
 typedef struct rt_desk {
     int fd;
     void (*take)(struct rt_desk *self, const rt_desk_call *call);
     bool (*next)(struct rt_desk *self, rt_arena *arena, rt_desk_answer *out); /* false: none now */
-    bool (*paused)(struct rt_desk *self);
-    /* What code may call, as JSON: {"github":{"list_commits":{"about":"…"}, …}, …}; names are of
-     * the tools themselves, each guest makes its language's of them. */
-    rt_str tools;
+    bool (*paused)(struct rt_desk *self); /* may be NULL: never */
+    /* Whose tools the code may name, as a JSON array: ["github","jira","my-server"]. Each guest
+     * makes its language's names of them; which tools they have is asked when one is called. */
+    rt_str servers;
 } rt_desk;
 
 /*

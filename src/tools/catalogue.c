@@ -42,6 +42,16 @@ static int by_name(const void *a, const void *b)
     return rt_str_cmp(((const rt_tool *)a)->name, ((const rt_tool *)b)->name);
 }
 
+static uint64_t fingerprint(const tools_catalogue *c)
+{
+    static const rt_hash_key key = { 0x72746f6f6c73, 0x76657273696f6e };
+    uint64_t sum = c->count;
+    for (size_t i = 0; i < c->count; i++)
+        sum = sum * 31 +
+              (rt_hash(&key, c->tools[i].name) ^ (rt_hash(&key, c->tools[i].version) << 1));
+    return sum;
+}
+
 tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count)
 {
     tools_catalogue *c = zeroed(1, sizeof(*c));
@@ -59,6 +69,7 @@ tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count)
         if (lists[i]->count > 0)
             memcpy(c->tools + at, lists[i]->tools, lists[i]->count * sizeof(*c->tools));
     qsort(c->tools, c->count, sizeof(*c->tools), by_name);
+    c->fingerprint = fingerprint(c);
     return c;
 }
 
@@ -85,6 +96,38 @@ void tools_catalogue_dropp(tools_catalogue **catalogue)
 const rt_tool *tools_catalogue_find(const tools_catalogue *c, rt_str name)
 {
     return bsearch(&(rt_tool){ .name = name }, c->tools, c->count, sizeof(*c->tools), by_name);
+}
+
+/* Letters and digits in lower case, one at a time; 0 at the end. The colon is a letter here. */
+static int next_letter(rt_str text, size_t *at)
+{
+    while (*at < text.len && (text.ptr[*at] == '_' || text.ptr[*at] == '-'))
+        ++*at;
+    if (*at == text.len)
+        return 0;
+    int c = (unsigned char)text.ptr[(*at)++];
+    return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+}
+
+bool tools_same_name(rt_str a, rt_str b)
+{
+    size_t i = 0, j = 0;
+    for (;;) {
+        int x = next_letter(a, &i), y = next_letter(b, &j);
+        if (x != y)
+            return false;
+        if (x == 0)
+            return true;
+    }
+}
+
+const rt_tool *tools_catalogue_mean(const tools_catalogue *c, rt_str written)
+{
+    const rt_tool *exact = tools_catalogue_find(c, written);
+    for (size_t i = 0; !exact && i < c->count; i++)
+        if (tools_same_name(c->tools[i].name, written))
+            return &c->tools[i];
+    return exact;
 }
 
 void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool *to)

@@ -406,9 +406,11 @@ bool rt_mcp_open(const rt_mcp_config *config, rt_provider **out, rt_error *err)
         rt_out_of_memory(sizeof(*c));
     copy_config(c, config);
     c->close_fd = close_fd;
-    c->provider = (rt_provider){
-        .list = client_list, .call = client_call, .health = client_health, .close = client_close
-    };
+    c->provider = (rt_provider){ .list = client_list,
+                                 .call = client_call,
+                                 .health = client_health,
+                                 .close = client_close,
+                                 .is_remote = true };
     snprintf(c->provider.name, sizeof(c->provider.name), "%.*s", RT_FMT(config->name));
     if (!config->has_no_rate_limit)
         c->limiter = mcp_limiter_new(c->config.rate_limit);

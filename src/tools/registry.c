@@ -25,6 +25,7 @@ typedef struct entry {
     pthread_t thread;          /* that one, or one that has ended */
     bool has_thread;
     bool is_removed;
+    rt_error why; /* it could not be listed the last time */
     struct entry *next;
 } entry;
 
@@ -156,8 +157,10 @@ static void *ask_again(void *ctx)
     while (e->is_stale && !e->is_removed) {
         e->is_stale = false;
         pthread_mutex_unlock(&t->lock);
-        tools_list *list = ask(e->provider, NULL);
+        rt_error why = { 0 };
+        tools_list *list = ask(e->provider, &why);
         pthread_mutex_lock(&t->lock);
+        e->why = why;
         take_list(e, list);
     }
     e->is_listing = false;
@@ -174,19 +177,24 @@ static void join_lister(entry *e)
     e->has_thread = false;
 }
 
+/* Under the lock. */
+static void start_lister(entry *e)
+{
+    e->is_stale = true;
+    if (e->is_listing || e->is_removed)
+        return;
+    join_lister(e);
+    e->has_thread = pthread_create(&e->thread, NULL, ask_again, e) == 0;
+    e->is_listing = e->has_thread;
+}
+
 static void on_change(void *ctx, rt_provider *provider)
 {
     entry *e = ctx;
-    rt_tools *t = e->tools;
     (void)provider;
-    pthread_mutex_lock(&t->lock);
-    e->is_stale = true;
-    if (!e->is_listing && !e->is_removed) {
-        join_lister(e);
-        e->has_thread = pthread_create(&e->thread, NULL, ask_again, e) == 0;
-        e->is_listing = e->has_thread;
-    }
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_lock(&e->tools->lock);
+    start_lister(e);
+    pthread_mutex_unlock(&e->tools->lock);
 }
 
 /* -- Providers
@@ -197,8 +205,12 @@ bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
     rt_tools *t RT_CLEANUP(rt_tools_closep) = calloc(1, sizeof(*t));
     if (!t)
         rt_out_of_memory(sizeof(*t));
+    pthread_condattr_t clock;
     pthread_mutex_init(&t->lock, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->changed, &clock);
+    pthread_condattr_destroy(&clock);
     t->counts = tools_counts_new(config->store);
     t->imports = tools_list_new();
     if (config->store && !tools_imports_load(config->store, t->imports, err))
@@ -231,6 +243,12 @@ bool rt_tools_add(rt_tools *t, rt_provider *provider, rt_error *err)
         t->entries = e;
         provider->change_ctx = e;
         provider->on_change = on_change;
+    }
+    if (is_new && provider->is_remote) {
+        e->users = 0;
+        start_lister(e);
+        pthread_mutex_unlock(&t->lock);
+        return true;
     }
     pthread_mutex_unlock(&t->lock);
     if (!is_new) {
@@ -350,9 +368,6 @@ bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_e
     return true;
 }
 
-/* -- Calling
- * --------------------------------------------------------------------------------------- */
-
 static entry *use(rt_tools *t, rt_str server)
 {
     pthread_mutex_lock(&t->lock);
@@ -370,6 +385,133 @@ static void leave(rt_tools *t, entry *e)
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
 }
+
+/* -- What code means ---------------------------------------------------------------------------
+ */
+
+/* Under the lock. False: the deadline has passed. */
+static bool wait_change(rt_tools *t, uint64_t deadline_ns)
+{
+    struct timespec until = { .tv_sec = (time_t)(deadline_ns / 1000000000),
+                              .tv_nsec = (long)(deadline_ns % 1000000000) };
+    return pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0;
+}
+
+static entry *mean_entry(rt_tools *t, rt_str server)
+{
+    for (entry *e = t->entries; e; e = e->next)
+        if (!e->is_removed && tools_same_name(rt_str_of(e->provider->name), server))
+            return e;
+    return NULL;
+}
+
+/* A provider that has listed nothing yet is waited for. False: it cannot be had. */
+static bool await_list(rt_tools *t, rt_str server, uint64_t deadline_ns, rt_error *err)
+{
+    bool is_in_time = true;
+    pthread_mutex_lock(&t->lock);
+    entry *e = mean_entry(t, server);
+    if (!e || e->list) {
+        pthread_mutex_unlock(&t->lock);
+        return true;
+    }
+    e->users++;
+    start_lister(e);
+    while (!e->list && e->is_listing && is_in_time)
+        is_in_time = wait_change(t, deadline_ns);
+    bool is_there = e->list != NULL;
+    if (!is_there)
+        rt_fail(err, RT_UNAVAILABLE, "the tools of '%s' cannot be had: %s", e->provider->name,
+                is_in_time ? e->why.text : "it takes too long to list them");
+    e->users--;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return is_there;
+}
+
+static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *out, rt_error *err)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_mean(c, written);
+    if (!tool)
+        return not_found(c, written, err);
+    tools_copy(tool, true, arena, out);
+    return true;
+}
+
+bool rt_tools_resolve(rt_tools *t, rt_str written, uint64_t deadline_ns, rt_arena *arena,
+                      rt_tool *out, rt_error *err)
+{
+    rt_str rest = written, server = { 0 };
+    if (find_meant(t, written, arena, out, NULL))
+        return true;
+    rt_str_cut(&rest, ':', &server);
+    return await_list(t, server, deadline_ns, err) && find_meant(t, written, arena, out, err);
+}
+
+bool rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
+{
+    bool is_in_time = true;
+    pthread_mutex_lock(&t->lock);
+    for (entry *e = t->entries; e && is_in_time;) {
+        if (e->list || !e->is_listing) {
+            e = e->next;
+            continue;
+        }
+                is_in_time = wait_change(t, deadline_ns);
+        e = t->entries;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return is_in_time;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return rt_str_cmp(*(const rt_str *)a, *(const rt_str *)b);
+}
+
+size_t rt_tools_servers(rt_tools *t, rt_arena *arena, rt_str **out)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&t->lock);
+    for (const entry *e = t->entries; e; e = e->next)
+        count += !e->is_removed;
+    *out = rt_arena_alloc(arena, (count + 1) * sizeof(**out));
+    count = 0;
+    for (const entry *e = t->entries; e; e = e->next)
+        if (!e->is_removed)
+            (*out)[count++] = rt_arena_str(arena, rt_str_of(e->provider->name));
+    pthread_mutex_unlock(&t->lock);
+    qsort(*out, count, sizeof(**out), by_text);
+    return count;
+}
+
+void rt_tools_health(rt_tools *t, rt_json_writer *w)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_str *names;
+    size_t count = rt_tools_servers(t, &arena, &names);
+    rt_jw_array(w);
+    for (size_t i = 0; i < count; i++) {
+        entry *e = use(t, names[i]);
+        if (!e)
+            continue;
+        e->provider->health(e->provider, w);
+        leave(t, e);
+    }
+    rt_jw_end(w);
+}
+
+uint64_t rt_tools_fingerprint(rt_tools *t)
+{
+    pthread_mutex_lock(&t->lock);
+    uint64_t fingerprint = t->catalogue->fingerprint;
+    pthread_mutex_unlock(&t->lock);
+    return fingerprint;
+}
+
+/* -- Calling
+ * --------------------------------------------------------------------------------------- */
 
 static bool route(rt_tools *t, rt_str name, rt_str *server, rt_error *err)
 {

@@ -72,6 +72,7 @@ struct rt_provider {
     void (*close)(rt_provider *self);
     void (*on_change)(void *ctx, rt_provider *self); /* set by the registry: its list has changed */
     void *change_ctx;
+    bool is_remote; /* listing may take its time: nobody waits for it when it is added */
 };
 
 /* -- The registry ------------------------------------------------------------------------------ */
@@ -91,6 +92,23 @@ bool rt_tools_remove(rt_tools *tools, rt_str provider, rt_error *err);
 size_t rt_tools_list(rt_tools *tools, rt_str category, rt_arena *arena, rt_tool **out);
 /* With schemas. RT_NOT_FOUND, with a suggestion. */
 bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err);
+
+/*
+ * The tool that code means by what it wrote: "github:listCommits" is github:list_commits, and
+ * "my_server:do_it" is my-server:do-it. With schemas. A server that has not listed its tools yet is
+ * waited for, and asked again when it could not be had before; until the deadline.
+ */
+bool rt_tools_resolve(rt_tools *tools, rt_str written, uint64_t deadline_ns, rt_arena *arena,
+                      rt_tool *out, rt_error *err);
+/* Waits until every server has listed its tools or failed to, at most until the deadline. */
+bool rt_tools_gather(rt_tools *tools, uint64_t deadline_ns); /* false: some have not */
+
+/* Who provides tools that can be called: names, in their order. */
+size_t rt_tools_servers(rt_tools *tools, rt_arena *arena, rt_str **out);
+/* An array with the health of each. */
+void rt_tools_health(rt_tools *tools, rt_json_writer *w);
+/* Changes when any tool's name or version does. */
+uint64_t rt_tools_fingerprint(rt_tools *tools);
 
 /* A category's tools in at most RT_TOOLS_BROWSE_MAX characters: names, and what is left for their
  * descriptions. The empty category lists the categories. */

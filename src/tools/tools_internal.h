@@ -29,6 +29,7 @@ typedef struct tools_catalogue {
     size_t list_count;
     rt_tool *tools; /* in the order of names; texts are the lists' */
     size_t count;
+    uint64_t fingerprint; /* of names and versions */
     pthread_mutex_t lock; /* for making the index, which the first question does */
     rt_search *search;
 } tools_catalogue;
@@ -41,6 +42,9 @@ tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count);
 tools_catalogue *tools_catalogue_hold(tools_catalogue *catalogue);
 void tools_catalogue_dropp(tools_catalogue **catalogue);
 const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str name);
+bool tools_same_name(rt_str a, rt_str b);
+/* However the name is written: "a:listThings", "a:list-things" and "a:list_things" are one. */
+const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str written);
 
 typedef struct tools_counts tools_counts;
 const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts);

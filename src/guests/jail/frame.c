@@ -16,14 +16,14 @@
 
 #define FDS_MAX 16
 
-ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count)
+static ssize_t send_parts(int fd, struct iovec *parts, size_t count, const int *fds,
+                          size_t fd_count)
 {
     union {
         struct cmsghdr header;
         char space[CMSG_SPACE(sizeof(int) * FDS_MAX)];
     } control;
-    struct iovec part = { .iov_base = (void *)data, .iov_len = len };
-    struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+    struct msghdr msg = { .msg_iov = parts, .msg_iovlen = count };
     if (fd_count > FDS_MAX) {
         errno = EINVAL;
         return -1;
@@ -45,6 +45,12 @@ ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, s
     return n;
 }
 
+ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count)
+{
+    struct iovec part = { .iov_base = (void *)data, .iov_len = len };
+    return send_parts(fd, &part, 1, fds, fd_count);
+}
+
 static size_t take_fds(struct msghdr *msg, int *fds, size_t fds_max)
 {
     size_t count = 0;
@@ -64,7 +70,7 @@ static size_t take_fds(struct msghdr *msg, int *fds, size_t fds_max)
     return count;
 }
 
-ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+static ssize_t recv_once(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
                          int flags)
 {
     union {
@@ -76,11 +82,18 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
                           .msg_iovlen = 1,
                           .msg_control = &control,
                           .msg_controllen = sizeof(control) };
+    ssize_t n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+    *fd_count = n < 0 ? 0 : take_fds(&msg, fds, fds_max);
+    return n;
+}
+
+ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+                         int flags)
+{
     ssize_t n;
     do
-        n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+        n = recv_once(fd, data, len, fds, fds_max, fd_count, flags);
     while (n < 0 && errno == EINTR);
-    *fd_count = n < 0 ? 0 : take_fds(&msg, fds, fds_max);
     return n;
 }
 
@@ -98,6 +111,18 @@ static bool send_rest(int fd, const char *data, size_t len, rt_error *err)
     return true;
 }
 
+ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, size_t fd_count)
+{
+    uint32_t size = (uint32_t)len;
+    struct iovec parts[] = { { .iov_base = &size, .iov_len = sizeof(size) },
+                             { .iov_base = (void *)data, .iov_len = len } };
+    if (len > JAIL_FRAME_MAX) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    return send_parts(fd, parts, 2, fds, fd_count);
+}
+
 bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_t fd_count,
                      rt_error *err)
 {
@@ -105,9 +130,16 @@ bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_
     if (len > JAIL_FRAME_MAX)
         return rt_fail(err, RT_LIMIT, "a message of %zu bytes; at most %u are allowed", len,
                        JAIL_FRAME_MAX);
-    if (jail_packet_send(fd, &size, sizeof(size), fds, fd_count) != (ssize_t)sizeof(size))
+    ssize_t n = jail_frame_begin(fd, data, len, fds, fd_count);
+    if (n <= 0)
         return rt_fail_errno(err, "send a frame");
-    return send_rest(fd, data, len, err);
+    size_t gone = (size_t)n;
+    if (gone < sizeof(size)) {
+        if (!send_rest(fd, (char *)&size + gone, sizeof(size) - gone, err))
+            return false;
+        gone = sizeof(size);
+    }
+    return send_rest(fd, data + (gone - sizeof(size)), len - (gone - sizeof(size)), err);
 }
 
 static bool recv_all(int fd, char *data, size_t len, rt_error *err)
@@ -128,10 +160,23 @@ static bool recv_all(int fd, char *data, size_t len, rt_error *err)
 
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
 {
+    rt_error problem;
+    bool ok;
+    do {
+        problem = (rt_error){ 0 };
+        ok = jail_frame_await(fd, max, out, &problem);
+    } while (!ok && problem.sys_errno == EINTR);
+    if (!ok && err)
+        *err = problem;
+    return ok;
+}
+
+bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err)
+{
     jail_frame frame = { 0 };
     uint32_t size = 0;
-    ssize_t n = jail_packet_recv(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX,
-                                 &frame.fd_count, 0);
+    ssize_t n =
+        recv_once(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX, &frame.fd_count, 0);
     if (n < 0)
         return rt_fail_errno(err, "receive a frame");
     if (n == 0)
