@@ -127,11 +127,11 @@ typedef struct rt_request {
     rt_str id;      /* of the execution, when the surface chooses it; empty: one is made */
     rt_str language, code, name;
     rt_prelude prelude; /* see runtimes.h */
-    rt_str input; /* JSON text, or plain text when is_input_text */
+    rt_str input;       /* JSON text, or plain text when is_input_text */
     bool has_input, is_input_text;
     rt_json input_json; /* the same, when it was parsed already */
     rt_str stdin_data;
-    rt_json input_schema, output_schema; /* absent: anything goes */
+    rt_json input_schema, output_schema;             /* absent: anything goes */
     const rt_schema *input_checker, *output_checker; /* the same, made already; may be NULL */
     bool adds_defaults; /* of the input's schema to what code sees; hashed is what was sent */
     rt_privacy_wish privacy;
@@ -160,6 +160,8 @@ typedef struct rt_request {
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
  * of a wrong type is RT_INVALID, and the text says what was expected. */
 bool rt_request_label(rt_str text); /* short, valid UTF-8, no control character */
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true}. */
+bool rt_privacy_wish_read(rt_json value, rt_privacy_wish *out, rt_error *err);
 bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err);
 
 typedef struct rt_answer {

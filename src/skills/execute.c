@@ -97,7 +97,7 @@ static bool needs_approval(const skill_passage *p)
 {
     const rt_skill *s = &p->skill->shown;
     bool has_effect = (s->flags & RT_SKILL_SIDE_EFFECT) && !p->skills->config.is_approval_off;
-    return s->requires_approval || has_effect;
+    return !p->call->is_approved && (s->requires_approval || has_effect);
 }
 
 /* One approval is for one call: this skill with these arguments, by whoever has its id. */
@@ -174,6 +174,19 @@ static bool write_policy(const skill_passage *p, rt_json *out, rt_error *err)
     return rt_json_parse(rt_buf_str(&text), p->arena, out, err);
 }
 
+/* The tools skill.yaml names, and no others. */
+static bool write_tools(const skill_passage *p, rt_json *out, rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_json_begin(&w, &text);
+    rt_jw_array(&w);
+    for (size_t i = 0; i < p->skill->tool_count; i++)
+        rt_jw_str(&w, p->skill->tools[i]);
+    rt_jw_end(&w);
+    return rt_json_parse(rt_buf_str(&text), p->arena, out, err);
+}
+
 static rt_privacy_wish choose_privacy(const skill_passage *p)
 {
     rt_privacy_wish wish = p->call->privacy;
@@ -229,7 +242,8 @@ static bool fill_request(const skill_passage *p, rt_caller *caller, rt_request *
                        .work_ctx = call->work_ctx };
     write_code(p, r);
     grant_files(p, r);
-    return rt_buf_ok(&input, err) && write_policy(p, &r->policy, err);
+    return rt_buf_ok(&input, err) && write_policy(p, &r->policy, err) &&
+           write_tools(p, &r->tools, err);
 }
 
 /* -- What came back ---------------------------------------------------------------------------- */

@@ -73,11 +73,19 @@ static bool call(rt_provider *self, const rt_tool_call *asked, rt_arena *arena, 
     rt_str_cut(&name, ':', &server);
     if (!rt_json_parse(asked->arguments, arena, &args, err))
         return rt_wrap(err, "arguments");
-    rt_skill_call what = { .caller = &p->caller,
+    rt_caller caller = p->caller;
+    if (asked->organisation_id.len > 0)
+        caller = (rt_caller){ .organisation_id = asked->organisation_id,
+                              .workspace_id = asked->workspace_id,
+                              .user_id = asked->user_id,
+                              .key_id = asked->key_id,
+                              .actor_type = RT_STR("tool"),
+                              .role = RT_ROLE_MEMBER };
+    rt_skill_call what = { .caller = &caller,
                            .surface = RT_STR("tool"),
                            .skill = name,
                            .args = args,
-                           .waits_for_approval = true,
+                           .is_approved = true, /* by the gate every tool's call goes through */
                            .is_nested = true,
                            .canceller = asked->cancel_fd >= 0 ? &canceller : NULL };
     if (!rt_skills_execute(p->skills, &what, arena, &result, err))

@@ -137,6 +137,7 @@ typedef struct rt_skill_call {
     rt_str request_id, actor_id, actor_type;
     rt_str approval_id; /* of a call that needed one; see rt_engine_propose() */
     bool waits_for_approval;
+    bool is_approved;        /* whoever calls us has asked already: a tool's gate */
     rt_privacy_wish privacy; /* what the caller wants; the skill may demand more */
     bool is_nested;          /* made by a run that has a slot */
     rt_trace trace;
