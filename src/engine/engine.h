@@ -79,9 +79,11 @@ typedef struct rt_engine_config {
     bool is_off;                  /* the feature flag: every execution is refused with 503 */
     unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool is_privacy_off;  /* the operator's switch: no masking, whatever is asked */
-    bool forgets_answers; /* a repeated idempotency key is answered without its result */
-    bool keeps_data;      /* raw code, input and output go into the record */
+    bool is_privacy_off;      /* the operator's switch: no masking, whatever is asked */
+    bool is_privacy_required; /* runs that ask for none are refused */
+    rt_json privacy_options;  /* what is looked for; as rt_privacy_options_read() takes them */
+    bool forgets_answers;     /* a repeated idempotency key is answered without its result */
+    bool keeps_data;          /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -114,6 +116,8 @@ typedef enum rt_cache_use {
 /* What happens to personal data on its way in and out. */
 typedef struct rt_privacy_wish {
     rt_privacy_mode mode;
+    bool is_said;        /* by the caller; else it is the surface's own, and a policy may differ */
+    rt_json options;     /* as rt_privacy_options_read() takes them; may be absent */
     bool is_stable;      /* equal values share a token */
     bool is_detokenized; /* the answer's values get their data back */
     bool is_noted;       /* with the mode off: what is found goes on record, and stays as it is */
@@ -160,7 +164,7 @@ typedef struct rt_request {
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
  * of a wrong type is RT_INVALID, and the text says what was expected. */
 bool rt_request_label(rt_str text); /* short, valid UTF-8, no control character */
-/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true}. */
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true, "types": ["EMAIL"]}. */
 bool rt_privacy_wish_read(rt_json value, rt_privacy_wish *out, rt_error *err);
 bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err);
 

@@ -102,9 +102,13 @@ bool rt_privacy_wish_read(rt_json value, rt_privacy_wish *out, rt_error *err)
         return rt_fail(err, RT_INVALID,
                        "'privacy' must be off, redact, tokens or partial, or an "
                        "object with such a mode");
+    out->is_said = true;
+    if (rt_json_type(value) == RT_JSON_OBJECT)
+        out->options = value;
     out->is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
     out->is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
-    return rt_privacy_mode_parse(rt_json_str(mode), &out->mode, err) || rt_wrap(err, "privacy");
+    return rt_privacy_mode_parse(rt_json_str(mode), &out->mode, err) ||
+           rt_wrap(err, "privacy");
 }
 
 static bool read_schema(const struct member *m, rt_json value, void *field, rt_error *err)
