@@ -388,6 +388,7 @@ void cli_service_close(service *s)
     }
     rt_tools_close(s->tools);
     rt_skills_close(s->skills);
+    rt_models_free(s->models);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);

@@ -21,6 +21,7 @@ typedef struct cli_service {
     rt_engine *engine;
     rt_tools *tools;
     rt_skills *skills;
+    rt_models *models;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;

@@ -128,7 +128,11 @@ bool cli_skills_open(cli_service *s, rt_error *err)
     rt_str directories[DIRECTORIES_MAX];
     rt_caller caller = local_caller();
     rt_provider *provider;
+    s->models = rt_models_new(set->models.directory);
+    rt_skill_native embedder = rt_skills_embedder(s->models);
     rt_skills_config config = { .engine = s->engine,
+                                .natives = &embedder,
+                                .native_count = 1,
                                 .store = s->house.store,
                                 .directories = directories,
                                 .directory_count = list_directories(&s->house, directories),

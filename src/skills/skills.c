@@ -23,6 +23,11 @@ bool rt_skills_open(const rt_skills_config *config, rt_skills **out, rt_error *e
     s->config = *config;
     s->config.directories = copy_list(config->directories, config->directory_count, &s->arena);
     s->config.allowed = copy_list(config->allowed, config->allowed_count, &s->arena);
+    size_t bytes = sizeof(*config->natives) * config->native_count;
+    rt_skill_native *natives = rt_arena_alloc(&s->arena, RT_MAX(bytes, (size_t)1));
+    if (bytes > 0)
+        memcpy(natives, config->natives, bytes);
+    s->config.natives = natives;
     if (s->config.timeout_ms == 0)
         s->config.timeout_ms = TIMEOUT_DEFAULT_MS;
     pthread_mutex_init(&s->lock, NULL);

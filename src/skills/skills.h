@@ -25,6 +25,7 @@
 
 #include "base/base.h"
 #include "engine/engine.h"
+#include "models/models.h"
 #include "tools/tools.h"
 
 typedef struct rt_skills rt_skills;
@@ -66,6 +67,9 @@ typedef struct rt_skill_native {
     void *ctx;
 } rt_skill_native;
 
+/* embed_text by the models that are installed; `models` outlives the room. */
+rt_skill_native rt_skills_embedder(rt_models *models);
+
 typedef struct rt_skills_config {
     rt_engine *engine; /* NULL for those who only look */
     rt_store *store;   /* NULL: none are registered, and nothing is on record */
@@ -76,7 +80,7 @@ typedef struct rt_skills_config {
     bool is_approval_off;    /* side effects need no approval (requires_approval still does) */
     rt_privacy_mode privacy; /* of skills with pii_risk; off: noted in the record only */
     uint64_t timeout_ms;     /* of skills that name none; 0: 30 s */
-    const rt_skill_native *natives;
+    const rt_skill_native *natives; /* copied */
     size_t native_count;
 } rt_skills_config;
 
