@@ -30,6 +30,7 @@
 typedef struct local {
     rt_runtime base;
     rt_sandbox *sandbox;
+    templates *templates;
     char guests[PATH_MAX];
 } local;
 
@@ -483,6 +484,7 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
     runtimes_settle_prelude(&run, kind, arena);
+    runtimes_use_prelude(((local *)self)->templates, self, &run, kind, arena);
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),
@@ -563,6 +565,7 @@ static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out
 static void close_local(rt_runtime *self)
 {
     local *l = (local *)self;
+    runtimes_templates_free(l->templates);
     rt_sandbox_close(l->sandbox);
     free(l);
 }
@@ -663,6 +666,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
         free(l);
         return false;
     }
+    l->templates = runtimes_templates_new();
     *out = &l->base;
     return true;
 }

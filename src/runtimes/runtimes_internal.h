@@ -87,6 +87,13 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
 
 /* ---- templates.c: preludes ---- */
 
+typedef struct templates templates;
+templates *runtimes_templates_new(void);
+void runtimes_templates_free(templates *t); /* before the sandbox is closed */
+/* Gives the run what is known of its prelude. */
+void runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
+                          rt_arena *arena);
+
 /* Where the language has no modules, the prelude becomes part of the code. */
 void runtimes_settle_prelude(rt_run *run, const guest_kind *kind, rt_arena *arena);
 void runtimes_write_prelude(rt_json_writer *w, const rt_prelude *prelude);

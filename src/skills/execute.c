@@ -419,6 +419,13 @@ static bool begin(skill_passage *p, rt_error *err)
     return true;
 }
 
+/* What the skill or its caller brought about is an answer; that there is no room now is none. */
+static bool is_answer(rt_code code)
+{
+    return code == RT_INVALID || code == RT_DENIED || code == RT_NOT_FOUND || code == RT_LIMIT ||
+           code == RT_UNSUPPORTED;
+}
+
 static bool run(skill_passage *p, rt_error *err)
 {
     rt_caller caller;
@@ -429,9 +436,16 @@ static bool run(skill_passage *p, rt_error *err)
         return false;
     if (is_mine)
         return true;
-    return fill_request(p, &caller, &request, err) &&
-           rt_engine_execute(p->skills->config.engine, &request, p->arena, &answer, err) &&
-           read_answer(p, &answer, err);
+    if (!fill_request(p, &caller, &request, err))
+        return false;
+    if (rt_engine_execute(p->skills->config.engine, &request, p->arena, &answer, err))
+        return read_answer(p, &answer, err);
+    if (!is_answer(err->code))
+        return false;
+    fail(p, "%s", err->text);
+    skills_log(p, "ERROR", "Execution failed: %s", err->text);
+    *err = (rt_error){ 0 };
+    return record(p, "ExecutionError", err);
 }
 
 /* What keeps a call from being run at all; true: nothing does. */

@@ -10,8 +10,8 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import textwrap
-import time
 
 import pytest
 
@@ -48,9 +48,16 @@ def write_skill(directory, name, code, output=None, file="handler.py", propertie
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("skills")
+def folder():
+    """Where cells can reach it: pytest's own folders are closed to other users."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="retort-skills-"))
     os.chmod(place, 0o755)
+    fill(place)
+    yield place
+    shutil.rmtree(place)
+
+
+def fill(place):
     write_skill(place, "hangs", "def run():\n    while True: pass", limits={"timeout_seconds": 0.3})
     write_skill(place, "wrong", "def run():\n    return {'words': 'many'}",
                 {"type": "object", "properties": {"words": {"type": "integer"}}})
@@ -95,7 +102,6 @@ def folder(tmp_path_factory):
     (guide / "reference/forms.md").write_text("Dear …")
     (guide / "link").symlink_to("/etc/passwd")
     shutil.copytree(ROOT / "examples/skills/sentiment", place / "sentiment")
-    return place
 
 
 @pytest.fixture(scope="module")
