@@ -42,8 +42,8 @@ static bool embed(void *ctx, rt_json args, rt_arena *arena, bool *is_mine, rt_st
         return rt_wrap(err, "embed_text");
     if (is_normalized)
         rt_vector_normalize(vector, rt_model_dims(model));
-    *result = describe(model, name, text, vector, is_normalized || rt_model_is_normalized(model),
-                       arena);
+    *result =
+        describe(model, name, text, vector, is_normalized || rt_model_is_normalized(model), arena);
     return true;
 }
 
