@@ -476,24 +476,20 @@ def registration(**members):
             "handler_code": "def double(n):\n    return {'n': n * 2}", **members}
 
 
-def test_a_registered_skill_stays_and_has_versions():
-    with serve() as server:
-        def run(skill):
-            return server.post("/skills/execute", {"skill": skill, "args": {"n": 4}}).json["result"]
-        made = server.post("/skills/register", registration())
-        assert made.status == 201 and made.json["source"] == "registered", made
-        assert run("twice") == {"n": 8}
-        again = server.post("/skills/register", registration())
-        assert again.status == 409 and "exists already" in again.json["detail"]
-        newer = registration(version="1.10.0", handler_code="def double(n):\n    return {'n': n + n + 1}")
-        assert server.post("/skills/register", newer).status == 201
-        assert server.post("/skills/register", registration(version="1.9.0")).status == 201
-        assert run("twice") == {"n": 9} and run("twice@1.0.0") == {"n": 8}
-        assert server.get("/skills/twice").json["version"] == "1.10.0"
-        data_dir = server.data_dir
-        server.stop()
-        with serve(data_dir=data_dir) as second:
-            assert second.get("/skills/list?tags=math").json["skills"][0]["version"] == "1.10.0"
+def test_a_registered_skill_has_versions(server, call):
+    """That they outlive the server is a unit test's business (skill_rows)."""
+    made = server.post("/skills/register", registration())
+    assert made.status == 201 and made.json["source"] == "registered", made
+    assert call("twice", {"n": 4})["result"] == {"n": 8}
+    again = server.post("/skills/register", registration())
+    assert again.status == 409 and "exists already" in again.json["detail"]
+    newer = registration(version="1.10.0", handler_code="def double(n):\n    return {'n': n + n + 1}")
+    assert server.post("/skills/register", newer).status == 201
+    assert server.post("/skills/register", registration(version="1.9.0")).status == 201
+    assert call("twice@1.0.0", {"n": 4})["result"] == {"n": 8}
+    assert server.get("/skills/twice").json["version"] == "1.10.0"
+    assert call("twice", {"n": 4})["result"] == {"n": 9}
+    assert server.get("/skills/list?tags=math").json["skills"][0]["version"] == "1.10.0"
 
 
 @pytest.mark.parametrize("members, text", [
