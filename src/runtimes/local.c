@@ -239,7 +239,7 @@ static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, i
  */
 static bool press(progress *p, rt_cell *cell)
 {
-    unsigned interrupts = p->run->live ? INTERRUPTS_MAX : 0;
+    unsigned interrupts = p->run->live && !p->is_copy ? INTERRUPTS_MAX : 0;
     bool is_gentle = p->pressed < interrupts && !p->was_frame_too_big;
     if (p->pressed > interrupts)
         return false;
@@ -464,7 +464,7 @@ static bool run_live(progress *p, const guest_kind *kind, uint64_t began, rt_err
     bool ok =
         rt_cell_begin(cell, run->policy->cpu_ms, run->canceller ? run->canceller->wake : -1, err) &&
         run_in(cell, p, kind, began, err);
-    if (ok && rt_cell_is_over(cell))
+    if (ok && !p->is_copy && rt_cell_is_over(cell))
         tell_end(p);
     runtimes_live_give(run->live);
     return ok;
@@ -484,12 +484,14 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
     runtimes_settle_prelude(&run, kind, arena);
-    runtimes_use_prelude(((local *)self)->templates, self, &run, kind, arena);
+    rt_live *copy RT_CLEANUP(rt_live_closep) =
+        runtimes_use_prelude(((local *)self)->templates, self, &run, kind, arena);
+    run.live = copy ? copy : run.live;
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),
                          .is_parsed = true };
-    progress p = { .run = &run, .out = out, .arena = arena };
+    progress p = { .run = &run, .out = out, .arena = arena, .is_copy = copy != NULL };
     return run.live ? run_live(&p, kind, began, err)
                     : run_fresh((local *)self, &p, kind, began, err);
 }

@@ -43,6 +43,7 @@ typedef struct progress {
     int64_t id;        /* of the run, to tell its answer from what an earlier one left */
     desk_calls calls;
     bool is_unheard; /* nobody takes the output any more */
+    bool is_copy;    /* its session is for this run alone */
     rt_cell_usage usage;
 } progress;
 
@@ -90,9 +91,10 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
 typedef struct templates templates;
 templates *runtimes_templates_new(void);
 void runtimes_templates_free(templates *t); /* before the sandbox is closed */
-/* Gives the run what is known of its prelude. */
-void runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
-                          rt_arena *arena);
+/* Gives the run what is known of its prelude. Not NULL: a session of its own to run in, in which
+ * the prelude was loaded; the caller closes it. */
+rt_live *runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
+                              rt_arena *arena);
 
 /* Where the language has no modules, the prelude becomes part of the code. */
 void runtimes_settle_prelude(rt_run *run, const guest_kind *kind, rt_arena *arena);

@@ -26,7 +26,8 @@
 #define PRELUDES_MAX  128                   /* whose compiled form is kept */
 #define TEMPLATES_MAX 4                     /* live interpreters */
 #define IDLE_NS       (120ull * 1000000000) /* a template that nobody has used for so long goes */
-#define WORTH_MS      6.0                   /* loading takes longer: worth a template */
+#define SWEEP_NS      (10ull * 1000000000)
+#define WORTH_MS      6.0 /* loading takes longer: worth a template */
 #define TRIAL_MS      2000
 #define COMPILED_MAX  (4u << 20)
 
@@ -38,19 +39,20 @@ typedef struct known {
     uint64_t used_ns;
 } known;
 
-typedef struct template
-{
+/* One template, from which copies are made. */
+typedef struct master {
     char key[RT_SHA256_HEX]; /* of the prelude and the policy; empty: the place is free */
-    rt_live *live;
+    rt_live *live;           /* NULL: it is being made */
     uint64_t used_ns;
-    bool is_busy; /* being made or copied: nobody may close it */
-}
-template;
+    unsigned users;       /* who make or copy it; while there are any, it stays */
+    pthread_mutex_t turn; /* one copy at a time */
+} master;
 
 struct templates {
     pthread_mutex_t lock;
     known known[PRELUDES_MAX];
-    template live[TEMPLATES_MAX];
+    master masters[TEMPLATES_MAX];
+    uint64_t swept_ns;
 };
 
 templates *runtimes_templates_new(void)
@@ -59,6 +61,8 @@ templates *runtimes_templates_new(void)
     if (!t)
         rt_out_of_memory(sizeof(*t));
     pthread_mutex_init(&t->lock, NULL);
+    for (size_t i = 0; i < TEMPLATES_MAX; i++)
+        pthread_mutex_init(&t->masters[i].turn, NULL);
     return t;
 }
 
@@ -66,8 +70,10 @@ void runtimes_templates_free(templates *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < TEMPLATES_MAX; i++)
-        rt_live_close(t->live[i].live);
+    for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+        rt_live_close(t->masters[i].live);
+        pthread_mutex_destroy(&t->masters[i].turn);
+    }
     for (size_t i = 0; i < PRELUDES_MAX; i++)
         free(t->known[i].compiled);
     pthread_mutex_destroy(&t->lock);
@@ -105,10 +111,10 @@ static const char python_trial[] =
     "_text = base64.b64encode(marshal.dumps(_code)).decode()\n"
     "_module = types.ModuleType(inputs['name'].rpartition('.')[0])\n"
     "_began = time.perf_counter()\n"
-    "exec(_code, _module.__dict__)\n"
+    "if inputs['load']: exec(_code, _module.__dict__)\n"
     "{'compiled': _text, 'ms': (time.perf_counter() - _began) * 1000}\n";
 
-static rt_str write_trial_input(const rt_prelude *prelude, rt_arena *arena)
+static rt_str write_trial_input(const rt_prelude *prelude, bool is_loaded, rt_arena *arena)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
@@ -116,11 +122,19 @@ static rt_str write_trial_input(const rt_prelude *prelude, rt_arena *arena)
     rt_jw_object(&w);
     rt_jw_kstr(&w, "name", prelude->name);
     rt_jw_kstr(&w, "code", prelude->code);
+    rt_jw_kbool(&w, "load", is_loaded);
     rt_jw_end(&w);
     return rt_arena_str(arena, rt_buf_str(&text));
 }
 
-static void try_prelude(rt_runtime *local, const rt_run *run, rt_arena *arena, known *out)
+/* Code that asks for a zygote with heavy modules has them loaded already, there. */
+static bool is_light(const rt_run *run, const guest_kind *kind)
+{
+    return rt_str_eq_c(runtimes_zygote_for(kind, run), kind->zygote);
+}
+
+static void try_prelude(rt_runtime *local, const rt_run *run, const guest_kind *kind,
+                        rt_arena *arena, known *out)
 {
     rt_policy policy = *run->policy;
     rt_outcome outcome;
@@ -130,7 +144,7 @@ static void try_prelude(rt_runtime *local, const rt_run *run, rt_arena *arena, k
     rt_run trial = { .language = run->language,
                      .code = rt_str_of(python_trial),
                      .policy = &policy,
-                     .input = write_trial_input(&run->prelude, arena),
+                     .input = write_trial_input(&run->prelude, is_light(run, kind), arena),
                      .has_input = true,
                      .canceller = run->canceller };
     if (!local->execute(local, &trial, arena, &outcome, &(rt_error){ 0 }) ||
@@ -174,7 +188,8 @@ static known *find_known(templates *t, const char *key)
 }
 
 /* Its compiled form, and how long it takes to load; it is tried when nobody has. */
-static double use_known(templates *t, rt_runtime *local, rt_run *run, rt_arena *arena)
+static double use_known(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
+                        rt_arena *arena)
 {
     known made = { .used_ns = rt_now_ns() };
     key_of(run, (rt_str){ 0 }, made.key);
@@ -182,7 +197,7 @@ static double use_known(templates *t, rt_runtime *local, rt_run *run, rt_arena *
     bool is_known = strcmp(find_known(t, made.key)->key, made.key) == 0;
     pthread_mutex_unlock(&t->lock);
     if (!is_known)
-        try_prelude(local, run, arena, &made);
+        try_prelude(local, run, kind, arena, &made);
     pthread_mutex_lock(&t->lock);
     known *place = find_known(t, made.key);
     if (strcmp(place->key, made.key) != 0) {
@@ -199,9 +214,149 @@ static double use_known(templates *t, rt_runtime *local, rt_run *run, rt_arena *
     return load_ms;
 }
 
-void runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
-                          rt_arena *arena)
+/* Its interpreter cannot be copied: no more templates of it. */
+static void give_up(templates *t, const rt_run *run)
 {
-    if (run->prelude.code.len > 0 && strcmp(kind->language, "python") == 0)
-        use_known(t, local, run, arena);
+    char key[RT_SHA256_HEX];
+    key_of(run, (rt_str){ 0 }, key);
+    pthread_mutex_lock(&t->lock);
+    known *place = find_known(t, key);
+    if (strcmp(place->key, key) == 0)
+        place->load_ms = 0;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- templates ---- */
+
+/* Under the lock: the template of this key, or a place for one, or NULL. */
+static master *find_master(templates *t, const char *key)
+{
+    master *place = NULL;
+    for (size_t i = 0; i < TEMPLATES_MAX; i++) {
+        master *one = &t->masters[i];
+        if (strcmp(one->key, key) == 0)
+            return one;
+        if (one->users == 0 && (!place || one->used_ns < place->used_ns))
+            place = one;
+    }
+    return place;
+}
+
+/* A session in which the prelude was loaded, and nothing else. */
+static rt_live *make(rt_runtime *local, const rt_run *run, rt_arena *arena)
+{
+    rt_live *live RT_CLEANUP(rt_live_closep) = NULL;
+    rt_live_spec spec = { .language = run->language, .policy = run->policy };
+    rt_outcome outcome;
+    if (!rt_live_open(local, &spec, &live, &(rt_error){ 0 }))
+        return NULL;
+    rt_run loading = { .language = run->language,
+                       .code = RT_STR("None"),
+                       .prelude = run->prelude,
+                       .policy = run->policy,
+                       .canceller = run->canceller,
+                       .live = live };
+    if (!local->execute(local, &loading, arena, &outcome, &(rt_error){ 0 }) ||
+        outcome.status != RT_STATUS_SUCCESS)
+        return NULL;
+    return RT_TAKE(live);
+}
+
+/* Takes the template of this key, made if need be; leave() follows. NULL: there is none to have. */
+static master *enter(templates *t, rt_runtime *local, const rt_run *run, const char *key,
+                     rt_arena *arena)
+{
+    rt_live *old = NULL;
+    bool is_new = false;
+    pthread_mutex_lock(&t->lock);
+    master *one = find_master(t, key);
+    if (one && strcmp(one->key, key) == 0 && !one->live)
+        one = NULL; /* somebody makes it right now: we do not wait for that */
+    if (one) {
+        is_new = strcmp(one->key, key) != 0;
+        if (is_new) {
+            old = RT_TAKE(one->live);
+            memcpy(one->key, key, sizeof(one->key));
+        }
+        one->users++;
+        one->used_ns = rt_now_ns();
+    }
+    pthread_mutex_unlock(&t->lock);
+    rt_live_close(old);
+    if (!is_new)
+        return one;
+    rt_live *made = make(local, run, arena);
+    pthread_mutex_lock(&t->lock);
+    one->live = made;
+    pthread_mutex_unlock(&t->lock);
+    return one;
+}
+
+static void leave(templates *t, master *one, bool is_broken)
+{
+    rt_live *old = NULL;
+    pthread_mutex_lock(&t->lock);
+    if (--one->users == 0 && (is_broken || !one->live)) {
+        old = RT_TAKE(one->live);
+        one->key[0] = '\0';
+        one->used_ns = 0;
+    }
+    pthread_mutex_unlock(&t->lock);
+    rt_live_close(old);
+}
+
+static rt_live *copy_template(templates *t, rt_runtime *local, const rt_run *run, rt_arena *arena)
+{
+    char key[RT_SHA256_HEX];
+    rt_live *copy = NULL;
+    rt_error err = { 0 };
+    key_of(run, rt_policy_fingerprint(run->policy, arena), key);
+    master *one = enter(t, local, run, key, arena);
+    if (!one)
+        return NULL;
+    pthread_mutex_lock(&one->turn);
+    bool ok = one->live && rt_live_branch(one->live, &copy, &err);
+    pthread_mutex_unlock(&one->turn);
+    bool is_broken = !ok && err.code != RT_TOO_MANY;
+    if (is_broken)
+        give_up(t, run);
+    leave(t, one, is_broken);
+    return copy;
+}
+
+/* Now and then, those that nobody has used for a while go. */
+static void sweep(templates *t)
+{
+    rt_live *old[TEMPLATES_MAX];
+    size_t count = 0;
+    uint64_t now = rt_now_ns();
+    pthread_mutex_lock(&t->lock);
+    bool is_due = now - t->swept_ns > SWEEP_NS;
+    t->swept_ns = is_due ? now : t->swept_ns;
+    for (size_t i = 0; i < TEMPLATES_MAX && is_due; i++) {
+        master *one = &t->masters[i];
+        if (one->users > 0 || !one->live || now - one->used_ns < IDLE_NS)
+            continue;
+        old[count++] = RT_TAKE(one->live);
+        one->key[0] = '\0';
+    }
+    pthread_mutex_unlock(&t->lock);
+    while (count > 0)
+        rt_live_close(old[--count]);
+}
+
+rt_live *runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
+                              rt_arena *arena)
+{
+    bool is_python = strcmp(kind->language, "python") == 0;
+    sweep(t);
+    if (run->prelude.code.len == 0 || !is_python || run->live)
+        return NULL;
+    double load_ms = use_known(t, local, run, kind, arena);
+    if (load_ms < WORTH_MS || !is_light(run, kind))
+        return NULL;
+    rt_live *copy = copy_template(t, local, run, arena);
+    if (copy)
+        run->prelude = (rt_prelude){ 0 }; /* it is there already */
+    return copy;
 }

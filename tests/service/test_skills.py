@@ -79,6 +79,10 @@ def fill(place):
     write_skill(place, "peeks", "def run(path):\n    return {'text': open(path).read()}")
     write_skill(place, "remembers", "count = 0\ndef run():\n    global count\n    count += 1\n"
                                     "    return {'count': count}")
+    write_skill(place, "heavy", "import random\ntable = {i: str(i) for i in range(100000)}\ncount = 0\n"
+                                "def run(fail=False):\n    global count\n    count += 1\n"
+                                "    if fail: raise ValueError('no')\n"
+                                "    return {'size': len(table), 'count': count, 'luck': random.random()}")
     write_skill(place, "in_js", "exports.run = async ({ a, b }) => ({ sum: a + b });", file="handler.js",
                 properties={"b": {"type": "integer", "default": 5}})
     write_skill(place, "in_bash", "run() { RESULT=\"{\\\"twice\\\": $((INPUT_n * 2))}\"; }",
@@ -342,6 +346,14 @@ def test_handlers_in_three_languages_with_defaults(call):
 def test_calls_do_not_share_state(call):
     for _ in range(3):
         assert call("remembers")["result"] == {"count": 1}
+
+
+def test_a_handler_that_loads_slowly_is_loaded_once_and_copied(call):
+    """The first call finds out, the second makes the template, the others get copies of it."""
+    results = [call("heavy")["result"] for _ in range(4)]
+    assert all(result["size"] == 100000 and result["count"] == 1 for result in results)
+    assert len({result["luck"] for result in results}) == 4, "copies must not share their chance"
+    assert error_of(call("heavy", {"fail": True})).endswith("ValueError: no (line 7)")
 
 
 def test_the_sample_skill(call):

@@ -64,6 +64,7 @@ class Guest:
         self.workdir = workdir
         self.filenames = []  # the user's scripts, the latest first
         self.numbers = {}  # of runs, by the name of the script
+        self.prelude_name = None  # of the module that was loaded before the code
         os.environ.clear()
         os.environ.update(BASE_ENV)
         sys.path.insert(0, workdir)
@@ -234,7 +235,9 @@ class Guest:
         faults.remember_source(filename, source)
         prelude = order.get("prelude")
         if prelude:
-            self.filenames.insert(0, prelude["name"])
+            self.prelude_name = prelude["name"]
+        if self.prelude_name:
+            self.filenames.insert(0, self.prelude_name)
         allowed = order.get("allowed_imports")
         if allowed is not None and prelude:
             allowed = [*allowed, prelude["name"].rpartition(".")[0]]
