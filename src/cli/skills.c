@@ -3,6 +3,7 @@
  * skills.c - `retort skills list|show|run|new`, and the skills of the service.
  */
 #include "cli/service.h"
+#include "skills/memory.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -144,7 +145,10 @@ bool cli_skills_open(cli_service *s, rt_error *err)
     if (!rt_skills_open(&config, &s->skills, err))
         return rt_wrap(err, "skills");
     tell_problems(s->skills);
+    rt_memory memory = { .store = s->house.store, .vault = s->house.vault, .skills = s->skills };
     return !s->tools || (rt_skills_provider(s->skills, &caller, &provider, err) &&
+                         rt_tools_add(s->tools, provider, err) &&
+                         rt_memory_provider(&memory, &caller, &provider, err) &&
                          rt_tools_add(s->tools, provider, err));
 }
 

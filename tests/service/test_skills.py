@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import textwrap
 
@@ -97,6 +98,13 @@ def fill(place):
                 "def run():\n    import __main__\n"
                 "    return __main__.tools.call('skills:extract_entities', {'text': 'x'})",
                 safety_flags=["external_call"], tools=["skills:text_summarize"])
+    write_skill(place, "keeps",
+                "def run(text):\n    import __main__\n    call = __main__.tools.call\n"
+                "    call('memory:commit', {'artifact': {'content': {'text': text}, 'session_id': 's-7'},\n"
+                "                           'actor_id': 'keeps', 'actor_type': 'skill'})\n"
+                "    found = call('memory:query', {'query_text': text, 'top_k': 1})\n"
+                "    return {'found': found['items'][0]['content']['text']}",
+                safety_flags=["external_call"], tools=["memory:*"])
     (place / "broken").mkdir()
     (place / "broken/skill.yaml").write_text("name: broken\nversion: one\n")
     guide = place / "writing-letters"
@@ -111,7 +119,7 @@ def fill(place):
 @pytest.fixture(scope="module")
 def server(folder):
     with serve("--skills-directory", folder, "--skills.allow_external",
-               "calls_tools,calls_others") as one:
+               "calls_tools,calls_others,keeps") as one:
         one.folder = folder
         yield one
 
@@ -540,6 +548,66 @@ def test_guides_are_shown_step_by_step(server):
         assert server.get(f"/skills/guides/writing-letters/files/{path}").status in (400, 404, 422), path
 
 
+# ---- memory ----
+
+def commit(server, text, **members):
+    artifact = {"content": {"text": text}, **members}
+    reply = server.post("/memory/commit", {"artifact": artifact, "actor_id": "agent-1",
+                                           "actor_type": "subagent", "tool_ids": ["web:search"]})
+    assert reply.status == 201, reply
+    return reply.json
+
+
+def test_artifacts_are_kept_and_found_by_meaning(server):
+    cat = commit(server, "The cat sleeps on the sofa", session_id="s-1", artifact_type="research_snippet")
+    commit(server, "Interest rates were raised by the central bank", session_id="s-1")
+    assert cat["memory_id"] == cat["artifact_id"] and cat["embedding_generated"]
+    found = server.post("/memory/query", {"query_text": "a kitten sleeping on a couch",
+                                          "filter_session_id": "s-1"}).json
+    assert found["items"][0]["content"] == {"text": "The cat sleeps on the sofa"}
+    assert found["items"][0]["created_by"] == "agent-1" and found["total_candidates"] >= 1
+    only = server.post("/memory/query", {"query_text": "cat", "filter_artifact_type": "code_patch"}).json
+    assert only["items"] == []
+    stats = server.get("/memory/session/s-1/stats").json
+    assert stats["artifact_count"] == 2 and stats["artifacts_by_type"] == {
+        "research_snippet": 1, "generic": 1}
+    for body in ({}, {"artifact": {"content": {}}, "actor_id": "a", "actor_type": "b"}):
+        assert server.post("/memory/commit", body).status == 422
+    assert server.post("/memory/query", {}).status == 422
+
+
+def test_the_origin_of_an_artifact_is_told_also_when_its_parents_are_gone(server):
+    first = commit(server, "raw words " * 900, id="raw", session_id="s-2")["artifact_id"]
+    second = commit(server, "claim", id="claim", session_id="s-2", parent_artifact_ids=[first])["artifact_id"]
+    chain = server.get(f"/memory/provenance/{second}").json
+    assert [link["artifact_id"] for link in chain["chain"]] == [second, first]
+    assert chain["depth"] == 2 and chain["root_artifacts"] == [first]
+    assert chain["chain"][1]["outputs_hash"] == hash_of({"text": "raw words " * 900})
+    done = server.post("/memory/compact", {"session_id": "s-2", "strategy": "truncate",
+                                           "target_tokens": 1000}).json
+    assert done["artifacts_removed"] == 1 and done["tokens_after"] <= 1000 < done["tokens_before"]
+    assert server.get(f"/memory/provenance/{second}").json["depth"] == 2
+    assert server.get("/memory/provenance/nothing").status == 404
+    assert server.post("/memory/commit", {"artifact": {"id": "raw", "content": {"a": 1}}, "actor_id": "a",
+                                          "actor_type": "b"}).status == 409
+
+
+def test_a_session_is_summarized_by_the_skill(server):
+    for i in range(3):
+        commit(server, f"Fact {i} about whales. " + "They sing. They dive. " * 90, session_id="s-3")
+    done = server.post("/memory/compact", {"session_id": "s-3", "target_tokens": 1000}).json
+    assert done["strategy_used"] == "summarize" and done["artifacts_compacted"] == 3
+    assert done["tokens_after"] < done["tokens_before"]
+    chain = server.get(f"/memory/provenance/{done['summary_artifact_id']}").json
+    assert chain["depth"] == 4 and chain["chain"][0]["tool_ids"] == ["skills:text_summarize"]
+
+
+def test_a_skill_keeps_and_finds(call):
+    answer = call("keeps", {"text": "A violin has four strings"})
+    assert answer["result"] == {"found": "A violin has four strings"}, answer
+    assert answer["provenance"]["tool_ids"] == ["memory:commit", "memory:query"]
+
+
 # ---- the examples of the source document, as written but for the port ----
 
 def test_the_curl_example(server):
@@ -554,6 +622,38 @@ def test_the_curl_example(server):
   }'""".replace("8002", str(server.port))
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=True)
     assert {e["type"] for e in json.loads(done.stdout)["result"]["entities"]} == {"EMAIL", "PERSON"}
+
+
+def test_the_python_example(server):
+    """The source document's, inside a function because it awaits."""
+    pytest.importorskip("httpx")
+    program = """
+import httpx, asyncio
+
+async def main():
+    async with httpx.AsyncClient() as client:
+        response = await client.post(
+            "http://localhost:8002/skills/execute",
+            json={
+                "skill": "text_summarize",
+                "args": {
+                    "text": "Long text to summarize...",
+                    "max_sentences": 3,
+                },
+                "actor_id": "agent_001",
+                "actor_type": "subagent",
+            },
+        )
+
+        result = response.json()
+        print(result["result"]["summary"])
+        print(f"Provenance: {result['provenance']['inputs_hash']}")
+
+asyncio.run(main())
+""".replace("8002", str(server.port))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    expected = hash_of({"text": "Long text to summarize...", "max_sentences": 3})
+    assert done.stdout == f"Long text to summarize...\nProvenance: {expected}\n", done.stderr
 
 
 def test_the_five_steps_of_extending(tmp_path, retort):
