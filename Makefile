@@ -48,7 +48,7 @@ NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
              $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell \
-             $(B)/guests/nursery/retort-nursery
+             $(B)/guests/nursery/retort-nursery $(B)/guests/bin/retort-tool
 GUEST_FILES := $(B)/guests/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
@@ -67,6 +67,12 @@ $(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src
 # The same, of the sample tools and of what the search knows of words.
 $(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
 $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
+
+# The same, of the sample patterns.
+$(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
+
+# The same, of the code that summarises data.
+$(B)/obj/server/api_agent_data.o $(B)/fuzz/obj/server/api_agent_data.o: src/server/process_data.py
 
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
@@ -96,9 +102,15 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
+
+$(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 
 # Static and without what it does not use: the fewer mappings it has, the faster it forks.
 NURSERY_SRC := $(wildcard src/guests/nursery/*.c) $(addprefix src/sandbox/,nursery.c init.c files.c root.c id_maps.c filter.c)
@@ -183,10 +195,14 @@ strict:
 	@printf '%s\n' $(ALL_C) | xargs -P 2 -n 8 $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc \
 	    -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only
 
+# Files of tests side by side: they mostly wait. Those that count what is left on the machine go alone.
+SIDE_BY_SIDE ?= -n 3 --dist loadfile
+
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) tests --ignore tests/litter
+	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/litter
 
 # Under sanitizers `make test` runs the unit tests and those of the service; the rest with
 # ASAN_TESTS="tests/cli tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server tests/service".
@@ -198,7 +214,7 @@ asan:
 	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) $(ASAN_TESTS)
 
 corpus: $(FUZZ_PROGRAMS)
 	@for t in $^; do name=$$(basename $$t); \
@@ -249,7 +265,10 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 $(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
+$(B)/privacy-bench: bench/privacy_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/privacy-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)

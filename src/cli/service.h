@@ -26,7 +26,8 @@ typedef struct cli_service {
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
-    bool is_guarded; /* keys are asked for */
+    bool wants_samples; /* unless the settings say no */
+    bool is_guarded;    /* keys are asked for */
 } cli_service;
 
 /* The skills of a house: the built-in ones, those of the settings and of the data directory. The

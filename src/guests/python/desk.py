@@ -305,7 +305,7 @@ class Desk:
                 self._sleep(place)
                 continue
             try:
-                while not place.is_done:
+                while not place.is_done or self.port.more():  # of what was read along, no loop is told
                     self._take(self.port.recv(self.control))
             finally:
                 self.reading.release()
