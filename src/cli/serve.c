@@ -373,7 +373,7 @@ int cli_serve(int argc, char **argv)
     rt_language languages[16];
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return EXIT_GOOD;
         }

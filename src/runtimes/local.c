@@ -86,10 +86,10 @@ static bool copy_to_memory(int from, uint64_t max, int to, rt_error *err)
             return rt_fail_errno(err, "read the input");
         total += (uint64_t)n;
         if (total > max)
-            return rt_fail(
-                err, RT_LIMIT,
-                "the input is larger than the memory limit of %llu bytes; raise --memory",
-                (unsigned long long)max);
+            return rt_fail(err, RT_LIMIT,
+                           "the input is larger than the memory limit of %llu bytes; raise the "
+                           "policy's memory (--memory)",
+                           (unsigned long long)max);
         if (!rt_write_all(to, (rt_str){ chunk, (size_t)n }, err))
             return false;
     }
