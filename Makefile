@@ -47,12 +47,14 @@ NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
-             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell \
+             $(B)/guests/launch/retort-launch $(B)/guests/sql/retort-sql
 GUEST_FILES := $(B)/guests/.files
+LANGUAGE_FILES := $(B)/languages/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
 
-all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(DOCS_FILES)
+all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(LANGUAGE_FILES) $(DOCS_FILES)
 
 $(B)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -95,16 +97,35 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+# Guests that are programs of ours: the jail, base, and what those share that run a program.
+PROGRAM_DEPS := $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/guests/program/* src/base/*.h)
+PROGRAM_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/%.c,$^) $(filter-out src/base/sha256.c,$(BASE_SRC))
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(PROGRAM_GUEST)
+
+$(B)/guests/launch/retort-launch: $(wildcard src/guests/launch/*.c) $(PROGRAM_DEPS)
+	@mkdir -p $(@D)
+	$(PROGRAM_GUEST)
+
+SQL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/sql/*.c))
+$(B)/guests/sql/retort-sql: $(SQL_SRC) $(wildcard src/guests/sql/*.h) $(PROGRAM_DEPS)
+	@mkdir -p $(@D)
+	$(PROGRAM_GUEST) -lsqlite3
+
+$(LANGUAGE_FILES): $(wildcard languages/*.yaml)
+	@mkdir -p $(@D)
+	@rm -f $(@D)/*.yaml
+	cp languages/*.yaml $(@D)/
+	@touch $@
 
 NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
-$(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
-	@mkdir -p $(B)/guests/python $(B)/guests/node
+$(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js src/guests/launch/*.exs)
+	@mkdir -p $(B)/guests/python $(B)/guests/node $(B)/guests/launch
 	ln -sfn $(abspath $(NODE_DIR))/node-linux-$(NODE_ARCH)/bin/node $(B)/guests/node/node
 	cp src/guests/python/*.py $(B)/guests/python/
 	cp src/guests/node/*.js $(B)/guests/node/
+	cp src/guests/launch/*.exs $(B)/guests/launch/
 	@touch $@
 
 # Sessions by hand, for tests/live.
@@ -118,8 +139,8 @@ $(DOCS_FILES): $(DOCS_DIR)/start.js $(DOCS_DIR)/package-lock.json
 	cp $(DOCS_DIR)/start.js $(SWAGGER)/swagger-ui-bundle.js $(SWAGGER)/swagger-ui.css $(SWAGGER)/LICENSE $(@D)/
 	@touch $@
 
-$(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
+$(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a $(LANGUAGE_FILES)
+	$(CC) $(LDFLAGS) -o $@ $(filter-out $(LANGUAGE_FILES),$^) $(LIBS) -lcriterion -lpthread
 
 # What tests/telemetry drives, and the receiver it sends to.
 $(B)/telemetry-driver: tests/telemetry/driver.c $(B)/libretort.a

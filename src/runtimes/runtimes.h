@@ -213,8 +213,10 @@ typedef struct rt_language {
     const char *name;
     const char *aliases; /* " js nodejs ": space on both sides of each */
     const char *ending;
+    rt_str about;    /* what it is, in a few words; may be empty */
+    bool is_program; /* its runs start a program: not with 'subprocess: deny' */
     bool is_available;
-    rt_str version, detail;
+    rt_str version, detail; /* detail: why it is not available, and what to do */
 } rt_language;
 
 typedef struct rt_verdict {
@@ -256,7 +258,11 @@ void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guest
  */
 rt_runtime *rt_placeholder_open(void);
 
-/* The language of a file by its ending, or of a name or alias; NULL when there is none. */
+/*
+ * The language of a file by its ending, or of a name or alias; NULL when there is none. Beside
+ * those we have guests for there are those of languages/NAME.yaml beside the program and in the
+ * directory that RETORT_LANGUAGES names (docs/languages.md).
+ */
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
