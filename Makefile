@@ -28,7 +28,7 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
+ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
@@ -48,7 +48,8 @@ NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
              $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell \
-             $(B)/guests/launch/retort-launch $(B)/guests/sql/retort-sql
+             $(B)/guests/launch/retort-launch $(B)/guests/sql/retort-sql \
+             $(B)/guests/nursery/retort-nursery $(B)/guests/bin/retort-tool
 GUEST_FILES := $(B)/guests/.files
 LANGUAGE_FILES := $(B)/languages/.files
 DOCS_DIR  := src/server/docs
@@ -98,20 +99,32 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
 # Guests that are programs of ours: the jail, base, and what those share that run a program.
-PROGRAM_DEPS := $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/guests/program/* src/base/*.h)
-PROGRAM_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/%.c,$^) $(filter-out src/base/sha256.c,$(BASE_SRC))
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_DEPS)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/program/*.h src/guests/sql/*.h src/base/*.h)
+PROGRAM_SRC := $(wildcard src/guests/program/*.c)
+PLAIN_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(PROGRAM_GUEST)
+	$(PLAIN_GUEST)
 
-$(B)/guests/launch/retort-launch: $(wildcard src/guests/launch/*.c) $(PROGRAM_DEPS)
+$(B)/guests/launch/retort-launch: $(wildcard src/guests/launch/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(PROGRAM_GUEST)
+	$(PLAIN_GUEST)
 
 SQL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/sql/*.c))
-$(B)/guests/sql/retort-sql: $(SQL_SRC) $(wildcard src/guests/sql/*.h) $(PROGRAM_DEPS)
+$(B)/guests/sql/retort-sql: $(SQL_SRC) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(PROGRAM_GUEST) -lsqlite3
+	$(PLAIN_GUEST) -lsqlite3
+
+$(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(PLAIN_GUEST)
+
+# Static and without what it does not use: the fewer mappings it has, the faster it forks.
+NURSERY_SRC := $(wildcard src/guests/nursery/*.c) $(addprefix src/sandbox/,nursery.c init.c files.c root.c id_maps.c filter.c)
+$(B)/guests/nursery/retort-nursery: $(NURSERY_SRC) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h src/sandbox/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -fdata-sections -Wl,--gc-sections -static -o $@ $(NURSERY_SRC) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
 
 $(LANGUAGE_FILES): $(wildcard languages/*.yaml)
 	@mkdir -p $(@D)
@@ -243,6 +256,9 @@ $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 $(B)/mhd-constant: bench/mhd_constant.c
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lmicrohttpd -lpthread
 
+$(B)/pipe-trip: bench/pipe_trip.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 $(B)/empty-cells: bench/empty_cells.c
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
 
@@ -260,7 +276,7 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 $(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
+BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)

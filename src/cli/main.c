@@ -2,6 +2,7 @@
  * main.c - finds the command and calls it.
  */
 #include "cli/cli.h"
+#include "privacy/privacy.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ static const struct {
     { "privacy", cli_privacy, "find or mask personal data in text" },
     { "config", cli_config, "the settings in force, and where each came from" },
     { "tools", cli_tools, "find, show and call tools; import others" },
+    { "models", cli_models, "install sentence models, embed text with them" },
     { "keys", cli_keys, "create, list and revoke API keys" },
     { "migrate", cli_migrate, "bring the database up to date" },
     { "audit", cli_audit, "verify the chain of records" },
@@ -87,6 +89,8 @@ void cli_local_config(rt_local_config *config)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    rt_outbound_scrub_set(rt_privacy_scrub);
+    rt_log_scrub_set(rt_privacy_scrub_line);
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

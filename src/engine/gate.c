@@ -129,7 +129,8 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .cancel_fd = r->canceller ? r->canceller->wake : -1,
                           .on_progress = r->on_progress,
                           .progress_ctx = r->ctx,
-                          .traceparent = rt_str_of(traceparent) };
+                          .traceparent = rt_str_of(traceparent),
+                          .run = r->execution_id };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

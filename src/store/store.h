@@ -26,6 +26,7 @@
 #include "store/costs.h"      /* daily and monthly rows, summaries */
 #include "store/sessions.h"   /* which node owns which session */
 #include "store/approvals.h"  /* what waits for a person's word */
+#include "store/snippets.h"   /* code worth keeping: patterns */
 #include "store/artifacts.h"  /* what runs left behind, for a while; encrypted on disk */
 #include "store/people.h"     /* erase, export, retention */
 #include "store/vault.h"      /* AES-GCM, the key file, secrets */

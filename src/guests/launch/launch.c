@@ -135,7 +135,8 @@ static struct {
     pid_t pid;         /* 0: not started */
     int in;            /* its stdin */
     int result;        /* the file its answer goes to */
-} waiting = { .in = -1, .result = -1 };
+    relay relay;       /* its way to tools, should it get any */
+} waiting = { .in = -1, .result = -1, .relay = { .near = -1, .far = -1 } };
 
 static void become_waiting(int in, int result, bool is_early)
 {
@@ -144,7 +145,7 @@ static void become_waiting(int in, int result, bool is_early)
     setpgid(0, 0);
     signal(SIGPIPE, SIG_DFL);
     if ((is_early && !jail_limit(&limits, NULL)) || dup2(in, STDIN_FILENO) < 0 ||
-        dup2(result, PROGRAM_RESULT_FD) < 0)
+        dup2(result, PROGRAM_RESULT_FD) < 0 || dup2(waiting.relay.far, RELAY_FD) < 0)
         _exit(126);
     execvp(waiting.argv[0], waiting.argv);
     dprintf(STDERR_FILENO, "%s: %s\n", waiting.argv[0], strerror(errno));
@@ -154,7 +155,7 @@ static void become_waiting(int in, int result, bool is_early)
 static void start_waiting(int result, bool is_early)
 {
     int in[2];
-    if (pipe2(in, O_CLOEXEC) != 0)
+    if (!program_relay_open(&waiting.relay, NULL) || pipe2(in, O_CLOEXEC) != 0)
         return;
     /* Out of the way of the numbers the program gets. */
     waiting.in = fcntl(in[1], F_DUPFD_CLOEXEC, PROGRAM_FD_FIRST);
@@ -187,6 +188,7 @@ static void stop_waiting(void)
     }
     rt_closep(&waiting.in);
     rt_closep(&waiting.result);
+    program_relay_close(&waiting.relay);
     waiting.pid = 0;
 }
 
@@ -239,9 +241,16 @@ static bool run_waiting(launch *l, int *status, rt_error *err)
         start_waiting(fcntl(l->base.result, F_DUPFD_CLOEXEC, PROGRAM_FD_FIRST), false);
     if (waiting.pid <= 0)
         return rt_fail_errno(err, "start the program");
+    l->base.relay.near = RT_TAKE_FD(waiting.relay.near);
+    l->base.relay.far = RT_TAKE_FD(waiting.relay.far);
     program_watch_child(&l->base, waiting.pid);
     feed(l);
-    bool ok = program_wait_child(waiting.pid, status, err);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL); /* as the relay wants it */
+    bool ok = program_wait_child(&l->base, waiting.pid, status, err);
+    sigprocmask(SIG_UNBLOCK, &child, NULL);
     waiting.pid = 0;
     rt_closep(&l->base.result);
     l->base.result = RT_TAKE_FD(waiting.result);
@@ -271,7 +280,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     rt_error err = { 0 };
     launch l = { .base = PROGRAM_RUN_NONE, .code = -1 };
     int status = 0, code = 1;
-    bool ok = program_begin(&l.base, frame, &err);
+    bool ok = program_begin(&l.base, control, frame, &err);
     *keeps = l.base.keeps;
     l.plan = rt_json_get_c(l.base.request, "launch");
     if (ok)
@@ -305,7 +314,8 @@ int main(int argc, char **argv)
     if (waiting.argv && jail_is_ahead())
         start_ahead();
     while (keeps && jail_frame_recv(control, JAIL_FRAME_MAX, &frame, NULL)) {
-        code = serve_run(control, &frame, &keeps);
+        if (!program_is_late_answer(&frame))
+            code = serve_run(control, &frame, &keeps);
         jail_frame_done(&frame);
     }
     return code;

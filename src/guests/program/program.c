@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RESULT_MAX (16u << 20)
+#define RESULT_MAX  (16u << 20)
+#define TOOL_FOLDER "/retort/bin" /* where retort-tool is */
 
 static volatile sig_atomic_t child_pid, interrupt_count;
 
@@ -153,6 +154,14 @@ bool program_take_input(program_run *r, const jail_frame *frame, rt_error *err)
     return r->input >= 0;
 }
 
+/* A session's earlier run, which may have had no tools, has told its PATH. */
+static void show_tools(program_run *r)
+{
+    const char *path = getenv("PATH");
+    if (r->has_tools && (!path || !strstr(path, TOOL_FOLDER)))
+        setenv("PATH", rt_arena_printf(&r->arena, "%s:" TOOL_FOLDER, path ? path : "/bin").ptr, 1);
+}
+
 void program_set_environment(program_run *r, const char *path)
 {
     rt_str name;
@@ -165,6 +174,7 @@ void program_set_environment(program_run *r, const char *path)
     while (rt_json_next(&it, &name, &value))
         if (program_is_variable(name))
             program_set_variable(&r->arena, rt_arena_copy(&r->arena, name), rt_json_str(value));
+    show_tools(r);
 }
 
 /* ---- a run ---- */
@@ -175,13 +185,22 @@ static int take_descriptor(const jail_frame *frame, uint64_t index)
                                    : -1;
 }
 
-bool program_begin(program_run *r, const jail_frame *frame, rt_error *err)
+bool program_is_late_answer(const jail_frame *frame)
+{
+    return rt_str_starts((rt_str){ frame->data, frame->len }, RT_STR("{\"op\":\"answer\""));
+}
+
+bool program_begin(program_run *r, int control, const jail_frame *frame, rt_error *err)
 {
     static bool has_limits;
     if (!rt_json_parse((rt_str){ frame->data, frame->len }, &r->arena, &r->request, err))
         return false;
     rt_json_i64(rt_json_get_c(r->request, "id"), &r->id);
     r->keeps = rt_json_bool(rt_json_get_c(r->request, "keep"), false);
+    r->has_tools = !rt_json_is_absent(rt_json_get_c(r->request, "tools"));
+    r->relay.control = control;
+    r->relay.run = r->id;
+    r->relay.argument_max = program_number(r->request, "argument_bytes");
     if (!has_limits && !apply_limits(r->request, err))
         return false;
     has_limits = true;
@@ -197,6 +216,7 @@ void program_end(program_run *r)
     rt_closep(&r->input);
     rt_closep(&r->result);
     rt_closep(&r->in);
+    program_relay_close(&r->relay);
     clearenv(); /* what was put there goes with the arena */
     rt_arena_done(&r->arena);
 }
@@ -204,7 +224,8 @@ void program_end(program_run *r)
 bool program_settle(const program_run *r)
 {
     int in = r->input >= 0 ? r->input : r->in;
-    return (in < 0 || dup2(in, STDIN_FILENO) >= 0) && dup2(r->result, PROGRAM_RESULT_FD) >= 0;
+    return (in < 0 || dup2(in, STDIN_FILENO) >= 0) && dup2(r->result, PROGRAM_RESULT_FD) >= 0 &&
+           (r->relay.far < 0 || dup2(r->relay.far, RELAY_FD) >= 0);
 }
 
 void program_watch_child(const program_run *r, pid_t pid)
@@ -213,32 +234,47 @@ void program_watch_child(const program_run *r, pid_t pid)
     child_pid = r->keeps ? pid : 0;
 }
 
-bool program_wait_child(pid_t pid, int *wait_status, rt_error *err)
+bool program_wait_child(program_run *r, pid_t pid, int *wait_status, rt_error *err)
 {
     pid_t got;
     do
-        got = waitpid(pid, wait_status, 0);
+        got = r->relay.near >= 0 ? program_relay_wait(&r->relay, pid, wait_status)
+                                 : waitpid(pid, wait_status, 0);
     while (got < 0 && errno == EINTR);
     child_pid = 0;
     return got == pid ? true : rt_fail_errno(err, "wait for the program");
 }
 
-bool program_run_child(program_run *r, void (*become)(void *ctx), void *ctx, int *wait_status,
-                       rt_error *err)
+/* The signal that the child has ended must not be missed between a look and the waiting. */
+static pid_t fork_child(program_run *r, void (*become)(void *ctx), void *ctx)
 {
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(r->has_tools ? SIG_BLOCK : SIG_UNBLOCK, &child, &before);
     pid_t pid = fork();
-    if (pid < 0)
-        return rt_fail_errno(err, "start the program");
     if (pid == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         if (r->keeps)
             setpgid(0, 0); /* so that an interrupt reaches all it has started */
         become(ctx);
         _exit(126);
     }
+    return pid;
+}
+
+bool program_run_child(program_run *r, void (*become)(void *ctx), void *ctx, int *wait_status,
+                       rt_error *err)
+{
+    if (r->has_tools && r->relay.near < 0 && !program_relay_open(&r->relay, err))
+        return false;
+    pid_t pid = fork_child(r, become, ctx);
+    if (pid < 0)
+        return rt_fail_errno(err, "start the program");
     if (r->keeps)
         setpgid(pid, pid); /* whoever comes first */
     program_watch_child(r, pid);
-    return program_wait_child(pid, wait_status, err);
+    return program_wait_child(r, pid, wait_status, err);
 }
 
 /* ---- reporting ---- */

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "guests/jail/jail.h"
+#include "guests/program/relay.h"
 
 #define PROGRAM_RESULT_FD 9
 #define PROGRAM_ENV_MAX   (100u << 10) /* the kernel takes 128 KiB a variable */
@@ -29,21 +30,25 @@ typedef struct program_run {
     int result; /* memory file for the answer */
     int in;     /* in a session: stdin of this run, or -1 */
     bool keeps;
+    bool has_tools;
+    relay relay; /* for retort-tool */
 } program_run;
 
 #define PROGRAM_RUN_NONE                                                                           \
     {                                                                                              \
-        .input = -1, .result = -1, .in = -1                                                        \
+        .input = -1, .result = -1, .in = -1, .relay = {.near = -1, .far = -1 }                     \
     }
 
 /* Reads the order, lays on its limits (once) and clears the environment. */
-bool program_begin(program_run *r, const jail_frame *frame, rt_error *err);
+bool program_begin(program_run *r, int control, const jail_frame *frame, rt_error *err);
+/* An answer to a call of a run that has ended since; not an order. */
+bool program_is_late_answer(const jail_frame *frame);
 /* What every cell has in its environment, unless it is there already; then the request's own. */
 void program_set_environment(program_run *r, const char *path);
 bool program_take_input(program_run *r, const jail_frame *frame, rt_error *err);
 void program_end(program_run *r);
 
-/* In the child, before exec: stdin, and the result file at its number. */
+/* In the child, before exec: stdin, and at their numbers the result file and the relay. */
 bool program_settle(const program_run *r);
 
 /* The frame about how it ended; returns the status to end with. */
@@ -65,6 +70,6 @@ bool program_run_child(program_run *r, void (*become)(void *ctx), void *ctx, int
 void program_take_interrupts(void);
 /* The two halves of it, for a child that runs already and leads a group of its own. */
 void program_watch_child(const program_run *r, pid_t pid);
-bool program_wait_child(pid_t pid, int *wait_status, rt_error *err);
+bool program_wait_child(program_run *r, pid_t pid, int *wait_status, rt_error *err);
 
 #endif

@@ -43,13 +43,22 @@ _ARRAYS = (list, tuple, range, collections.deque, collections.abc.KeysView,
            collections.abc.ValuesView, collections.abc.ItemsView)
 
 
+def _refuse(value):
+    raise TypeError(value)
+
+
+# The encoder inside json.dumps(), made once; what contains itself ends in a RecursionError.
+_encode_plain = json.encoder.c_make_encoder(None, _refuse, _quote, None, ": ", ", ", False, False,
+                                            False)
+
+
 class NoAnswer(Exception):
     """The value cannot be an answer; the text says why, to the user."""
 
 
 def to_json(value):
     try:
-        return json.dumps(value, allow_nan=False)
+        return "".join(_encode_plain(value, 0))
     except (TypeError, ValueError, RecursionError):
         pass  # not plain JSON, or contains itself: the slow way tells which
     try:

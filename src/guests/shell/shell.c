@@ -7,6 +7,8 @@
  * long for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the
  * variable RESULT back through descriptor 9. Nothing needs a directory that can be written.
  *
+ * Where the run has tools, the program retort-tool calls them through us (program/relay.h).
+ *
  * In a session each run is a bash of its own. What it leaves behind is what a child can tell its
  * parent: files, and through descriptor 7, when it ends, its exported variables and its directory.
  */
@@ -120,7 +122,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     rt_error err = { 0 };
     run r = { .base = PROGRAM_RUN_NONE, .prologue = -1, .state = -1 };
     int status = 0, code = 1;
-    bool ok = program_begin(&r.base, frame, &err);
+    bool ok = program_begin(&r.base, control, frame, &err);
     *keeps = r.base.keeps;
     if (ok) {
         restore_variables(&r);
@@ -164,7 +166,8 @@ int main(void)
     bool keeps = true;
     program_take_interrupts();
     while (keeps && jail_frame_recv(control, JAIL_FRAME_MAX, &frame, NULL)) {
-        code = serve_run(control, &frame, &keeps);
+        if (!program_is_late_answer(&frame))
+            code = serve_run(control, &frame, &keeps);
         jail_frame_done(&frame);
     }
     return code;

@@ -233,7 +233,7 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
 {
     rt_error err = { 0 };
     program_run r = PROGRAM_RUN_NONE;
-    bool ok = program_begin(&r, frame, &err);
+    bool ok = program_begin(&r, control, frame, &err);
     script s = { .r = &r, .rows = { .max = JAIL_FRAME_MAX } };
     *keeps = r.keeps;
     s.code = rt_json_str(rt_json_get_c(r.request, "code"));
