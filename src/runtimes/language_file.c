@@ -27,6 +27,7 @@ typedef enum field_kind {
     F_NAME,
     F_ENDING,
     F_FILE,
+    F_CODE,
     F_TEXT,
     F_ERROR,
     F_WORDS,
@@ -44,6 +45,7 @@ static const struct field {
     { "aliases", F_ALIASES, 0 },
     { "ending", F_ENDING, 0 },
     { "file", F_FILE, offsetof(language_file, file) },
+    { "code", F_CODE, 0 },
     { "run", F_WORDS, offsetof(language_file, run) },
     { "compile", F_WORDS, offsetof(language_file, build) },
     { "waits", F_WORDS, offsetof(language_file, waits) },
@@ -199,6 +201,10 @@ static bool set_field(reading *r, const struct field *f, rt_str value, size_t li
         if (!is_file_name(value))
             return refuse(err, line, value, "is no plain file name");
         break;
+    case F_CODE:
+        r->out->is_base64 = rt_str_eq_c(value, "base64");
+        return r->out->is_base64 || rt_str_eq_c(value, "text") ||
+               refuse(err, line, value, "is neither text nor base64");
     case F_ERROR:
         if (!check_pattern(value, line, err))
             return false;

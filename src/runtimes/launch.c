@@ -162,6 +162,7 @@ void runtimes_launch_write(rt_json_writer *w, const language_file *l)
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_jw_kobject(w, "launch");
     rt_jw_kstr(w, "file", l->file);
+    rt_jw_kbool(w, "base64", l->is_base64);
     write_words(w, "compile", &l->build);
     write_words(w, "run", &l->run);
     rt_jw_kstr(w, "path", search_path(l, &arena));

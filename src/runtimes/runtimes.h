@@ -211,6 +211,8 @@ void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
 void rt_outcome_write_members(const rt_outcome *outcome,
                               rt_json_writer *w); /* into an open object */
 
+void rt_base64(rt_buf *out, rt_str data); /* as files and modules travel in JSON */
+
 typedef struct rt_language {
     const char *name;
     const char *aliases; /* " js nodejs ": space on both sides of each */

@@ -33,6 +33,7 @@ typedef struct word_list {
 
 typedef struct language_file {
     rt_language language;
+    bool is_base64;   /* its code is no text, and comes in base64 */
     rt_str file;      /* the name its code is given: Main.java; empty: main.<ending> */
     word_list run;    /* {file}, {dir} and {program} stand for the code's places */
     word_list build;  /* what makes {program} of {file}; none: nothing is built */

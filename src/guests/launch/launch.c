@@ -44,9 +44,41 @@ typedef struct launch {
 
 /* ---- the code's place ---- */
 
-static bool place_code(launch *l, rt_error *err)
+static bool decode(rt_str text, rt_buf *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < text.len && text.ptr[i] != '='; i++) {
+        const char *digit = text.ptr[i] ? strchr(digits, text.ptr[i]) : NULL;
+        if (!digit && !strchr(" \r\n\t", text.ptr[i]))
+            return false;
+        if (!digit)
+            continue;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        if (++count % 4 != 1)
+            rt_buf_addc(out, (char)(bits >> (6 - 2 * ((count - 1) % 4))));
+    }
+    return true;
+}
+
+/* The code's bytes: its text, or what the text stands for. */
+static bool read_code(launch *l, rt_buf *out, rt_error *err)
 {
     rt_str code = rt_json_str(rt_json_get_c(l->base.request, "code"));
+    if (!rt_json_bool(rt_json_get_c(l->plan, "base64"), false))
+        rt_buf_add(out, code);
+    else if (!decode(code, out))
+        return rt_fail(err, RT_INVALID, "the code is not base64");
+    return rt_buf_ok(out, err);
+}
+
+static bool place_code(launch *l, rt_error *err)
+{
+    rt_buf bytes RT_CLEANUP(rt_buf_done) = { 0 };
+    if (!read_code(l, &bytes, err))
+        return false;
+    rt_str code = rt_buf_str(&bytes);
     rt_str name = rt_json_str(rt_json_get_c(l->plan, "file"));
     rt_error problem = { 0 };
     l->file = rt_arena_printf(&l->base.arena, CODE_DIR "/%.*s", RT_FMT(name)).ptr;

@@ -22,6 +22,7 @@ const { compile, isVariable } = require('./compiling.js');
 const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
+const { load: loadWasm } = require('./wasm.js');
 const branching = require('./branching.js');
 const { Desk } = require('./desk.js');
 
@@ -184,7 +185,10 @@ class Guest {
       if (this.folder === null) this.begin(order);
       if (run.keep) this.keep(order);
       this.prepare(order, value);
-      const { call } = this.compile(order, value, run.keep);
+      const { call } =
+        order.language === 'wasm'
+          ? loadWasm(order, value, this.folder)
+          : this.compile(order, value, run.keep);
       this.settle(run, { json: toJson(await call()) });
     } catch (error) {
       this.settle(run, { error });
