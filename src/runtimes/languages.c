@@ -16,7 +16,7 @@
 
 #define FILE_MAX (64u << 10)
 
-static const rt_language built_in[] = {
+static const rt_language built_in[RT_LANGUAGES_OURS] = {
     { .name = "python", .aliases = " py python3 ", .ending = "py" },
     { .name = "javascript", .aliases = " js node nodejs ", .ending = "js" },
     { .name = "typescript", .aliases = " ts ", .ending = "ts" },

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRAMS    "/usr/local/bin:/usr/bin:/bin"
@@ -45,38 +46,66 @@ static bool is_seen(const language_file *l, rt_str path)
     return false;
 }
 
-static bool is_program(const language_file *l, rt_str word, rt_arena *arena)
+/* Where the program is, as cells see it; empty: nowhere. */
+static rt_str find_program(const language_file *l, rt_str word, rt_arena *arena)
 {
     rt_str rest = search_path(l, arena), directory;
-    if (word.ptr[0] == '{')
-        return true; /* what was built */
-    if (memchr(word.ptr, '/', word.len))
-        return is_seen(l, word) && access(rt_arena_copy(arena, word), X_OK) == 0;
+    if (memchr(word.ptr, '/', word.len)) {
+        rt_str path = rt_arena_str(arena, word);
+        return is_seen(l, path) && access(path.ptr, X_OK) == 0 ? path : (rt_str){ 0 };
+    }
     while (rt_str_cut(&rest, ':', &directory)) {
         rt_str path = rt_arena_printf(arena, "%.*s/%.*s", RT_FMT(directory), RT_FMT(word));
         if (is_seen(l, path) && access(path.ptr, X_OK) == 0)
-            return true;
+            return path;
     }
-    return false;
+    return (rt_str){ 0 };
+}
+
+#define STEPS 3
+
+/* The first words of what it takes; what was built is not looked for. */
+static size_t list_programs(const language_file *l, rt_str out[STEPS])
+{
+    const word_list *steps[STEPS] = { &l->build, &l->run, &l->waits };
+    size_t count = 0;
+    for (size_t i = 0; i < STEPS; i++)
+        if (steps[i]->count > 0 && steps[i]->items[0].ptr[0] != '{')
+            out[count++] = steps[i]->items[0];
+    return count;
 }
 
 bool runtimes_launch_find(const language_file *l, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    const word_list *steps[] = { &l->build, &l->run, &l->waits };
-    for (size_t i = 0; i < RT_COUNT(steps); i++) {
-        if (steps[i]->count == 0 || is_program(l, steps[i]->items[0], &arena))
-            continue;
-        rt_str word = steps[i]->items[0];
-        if (l->package.len > 0)
-            return rt_fail(err, RT_UNSUPPORTED,
-                           "%s is not installed: there is no program '%.*s'; apt-get install %.*s",
-                           l->language.name, RT_FMT(word), RT_FMT(l->package));
+    rt_str words[STEPS];
+    size_t count = list_programs(l, words), i = 0;
+    while (i < count && find_program(l, words[i], &arena).len > 0)
+        i++;
+    if (i == count)
+        return true;
+    if (l->package.len > 0)
         return rt_fail(err, RT_UNSUPPORTED,
-                       "%s is not installed: there is no program '%.*s' in %.*s", l->language.name,
-                       RT_FMT(word), RT_FMT(search_path(l, &arena)));
+                       "%s is not installed: there is no program '%.*s'; apt-get install %.*s",
+                       l->language.name, RT_FMT(words[i]), RT_FMT(l->package));
+    return rt_fail(err, RT_UNSUPPORTED, "%s is not installed: there is no program '%.*s' in %.*s",
+                   l->language.name, RT_FMT(words[i]), RT_FMT(search_path(l, &arena)));
+}
+
+rt_str rt_language_mark(const rt_language *language, rt_arena *arena)
+{
+    const language_file *l = runtimes_guest(rt_str_of(language->name))->launch;
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_str words[STEPS];
+    size_t count = l ? list_programs(l, words) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct stat st;
+        rt_str path = find_program(l, words[i], arena);
+        if (path.len > 0 && stat(path.ptr, &st) == 0)
+            rt_buf_addf(&text, "%.*s %lld %lld ", RT_FMT(path), (long long)st.st_mtime,
+                        (long long)st.st_size);
     }
-    return true;
+    return rt_arena_str(arena, rt_buf_str(&text));
 }
 
 bool runtimes_launch_check(const guest_kind *kind, const rt_policy *policy, rt_error *err)

@@ -213,6 +213,9 @@ void rt_outcome_write_members(const rt_outcome *outcome,
 
 void rt_base64(rt_buf *out, rt_str data); /* as files and modules travel in JSON */
 
+#define RT_LANGUAGES_MAX  64
+#define RT_LANGUAGES_OURS 6 /* the first ones have a guest of their own, which listing warms */
+
 typedef struct rt_language {
     const char *name;
     const char *aliases; /* " js nodejs ": space on both sides of each */
@@ -269,6 +272,8 @@ rt_runtime *rt_placeholder_open(void);
  */
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
+/* Text that changes when a program that runs the language does; empty: a guest of ours runs it. */
+rt_str rt_language_mark(const rt_language *language, rt_arena *arena);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
 
 #include "runtimes/live.h" /* sessions */

@@ -24,7 +24,7 @@ bool runtimes_yaml_read(rt_str yaml, const yaml_form *form, void *ctx, rt_arena 
 /* ---- language_file.c: a language that is a program of the host ---- */
 
 #define LANGUAGE_WORDS_MAX 24
-#define LANGUAGES_MAX      48
+#define LANGUAGES_MAX      (RT_LANGUAGES_MAX - 8) /* from files */
 
 typedef struct word_list {
     rt_str items[LANGUAGE_WORDS_MAX];

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define LANGUAGES_MAX 32
-
 /* ---- / and /health ---- */
 
 static const char page[] =
@@ -84,8 +82,8 @@ static bool metrics(http_request *r, http_reply *reply, rt_error *err)
 static bool openapi(http_request *r, http_reply *reply, rt_error *err)
 {
     (void)err;
-    openapi_write(r->server->config.public_url, r->server->config.version, r->server->config.is_auth_required,
-                  &reply->body);
+    openapi_write(r->server->config.public_url, r->server->config.version,
+                  r->server->config.is_auth_required, &reply->body);
     return true;
 }
 
@@ -103,10 +101,10 @@ static void write_aliases(rt_json_writer *w, const char *aliases)
 
 static bool languages(http_request *r, http_reply *reply, rt_error *err)
 {
-    rt_language list[LANGUAGES_MAX];
+    rt_language list[RT_LANGUAGES_MAX];
     rt_json_writer w;
     (void)err;
-    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, LANGUAGES_MAX);
+    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, RT_LANGUAGES_MAX);
     http_reply_json(reply, 200, &w);
     rt_jw_object(&w);
     rt_jw_karray(&w, "items");
@@ -114,6 +112,7 @@ static bool languages(http_request *r, http_reply *reply, rt_error *err)
         rt_jw_object(&w);
         rt_jw_kstr(&w, "name", rt_str_of(list[i].name));
         write_aliases(&w, list[i].aliases);
+        http_jw_text(&w, "about", list[i].about);
         rt_jw_kbool(&w, "available", list[i].is_available);
         http_jw_text(&w, "version", list[i].version);
         http_jw_text(&w, "detail", list[i].detail);
