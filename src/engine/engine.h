@@ -217,7 +217,7 @@ typedef struct rt_tool_request {
     rt_str arguments; /* a JSON object */
     rt_str execution_id, session_id;
     rt_str reason;           /* for who is asked: "called over MCP" */
-    uint64_t deadline_ns;    /* 0: a minute from when it is called */
+    uint64_t deadline_ns;    /* 0: what its server was given, from when it is called */
     rt_canceller *canceller; /* may be NULL */
     rt_trace trace;
     void (*on_wait)(void *ctx, bool is_waiting); /* for a person's word; may be NULL */

@@ -150,6 +150,12 @@ static inline bool jail_reader_has_more(const jail_reader *reader)
     return reader->from < reader->to;
 }
 
+/*
+ * Ends the process once nobody listens any more; for after the answer. To give back the memory of
+ * an interpreter takes as long as a small run, and a core from those who carry the answer on.
+ */
+_Noreturn void jail_leave(int control, int status);
+
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
 ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,

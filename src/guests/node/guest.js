@@ -325,7 +325,7 @@ class Guest {
       // an exit handler of the user's that fails changes nothing
     }
     this.send();
-    this.port.exit(1);
+    this.port.leave(this.control, 1);
   }
 
   /** The loop is empty. Moves our exit handler behind the user's; Node calls them all next. */
@@ -343,7 +343,7 @@ class Guest {
     const own = Number(process.exitCode ?? status ?? 0) & 0xff;
     if (own !== 0) this.run.reply = `${this.run.reply.slice(0, -1)},"status":${own}}`;
     this.send();
-    this.port.exit(own);
+    this.port.leave(this.control, own);
   }
 
   send() {

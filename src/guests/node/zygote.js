@@ -73,7 +73,7 @@ const REHEARSALS = Number(process.argv[2] ?? 5);
 
 /** A stage without an audience, where every tool answers. */
 function makeStage() {
-  const stage = { recv: () => null, limit() {}, exit() {}, watch() {}, setAwaited() {} };
+  const stage = { recv: () => null, limit() {}, exit() {}, leave() {}, watch() {}, setAwaited() {} };
   stage.send = (fd, text) => {
     const { op, id, call } = JSON.parse(text);
     const answer = { op: 'answer', id, call, value: [1] };

@@ -240,6 +240,16 @@ static PyObject *limit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* With the interpreter's lock held: no thread that the code left goes on. */
+static PyObject *leave(PyObject *self, PyObject *args)
+{
+    int fd, status;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "ii", &fd, &status))
+        return NULL;
+    jail_leave(fd, status);
+}
+
 static PyMethodDef functions[] = {
     { "is_ahead", is_ahead, METH_NOARGS, "Whether nobody waits for this cell yet." },
     { "nestle", nestle, METH_NOARGS, "Objects from now on lie close together." },
@@ -251,6 +261,7 @@ static PyMethodDef functions[] = {
     { "more", has_more, METH_NOARGS,
       "more(): whether something was read along with the last frame" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
+    { "leave", leave, METH_VARARGS, "leave(fd, status): end when nobody listens any more" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
     { NULL, NULL, 0, NULL },
