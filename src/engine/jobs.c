@@ -321,6 +321,7 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->tool_id,
         &to->user_id,
         &to->intent,
+        &to->route.runtime,
     };
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         if (texts[i]->ptr)

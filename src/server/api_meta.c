@@ -123,6 +123,18 @@ static bool languages(http_request *r, http_reply *reply, rt_error *err)
     return true;
 }
 
+static bool runtimes(http_request *r, http_reply *reply, rt_error *err)
+{
+    rt_json_writer w;
+    (void)err;
+    http_reply_json(reply, 200, &w);
+    rt_jw_object(&w);
+    rt_jw_key(&w, RT_STR("items"));
+    rt_router_write(rt_engine_router(r->server->config.engine), &w);
+    rt_jw_end(&w);
+    return true;
+}
+
 static bool policies(http_request *r, http_reply *reply, rt_error *err)
 {
     const rt_policy_key *key;
@@ -279,6 +291,15 @@ const http_operation api_meta_rows[] = {
       .action = "list languages",
       .responses = HTTP_RESPONSES({ 200, "LanguageList", "One row per language" }),
       .handler = languages },
+    { .method = "GET",
+      .path = "/v1/runtimes",
+      .id = "runtimes",
+      .tag = "Server",
+      .summary = "Runtimes a run can name, and how they did since the server started",
+      .role = RT_ROLE_VIEWER,
+      .action = "list runtimes",
+      .responses = HTTP_RESPONSES({ 200, "RuntimeList", "One row per runtime" }),
+      .handler = runtimes },
     { .method = "GET",
       .path = "/v1/policies",
       .id = "policies",
