@@ -330,7 +330,7 @@ void runtimes_launch_explain(rt_outcome *out, const language_file *l, rt_arena *
     if (!is_text || l->error.len == 0 || !search_place(out, l->error, text, arena))
         quote_last_line(out, text, arena);
     if (rt_str_find(out->error.message, RT_STR("syntax error")) >= 0 ||
-        rt_str_find(out->error.message, RT_STR("SyntaxError")) >= 0)
+        rt_str_ends(out->error.name, RT_STR("SyntaxError")))
         out->error.type = RT_STR("SyntaxError");
 }
 
