@@ -43,6 +43,7 @@ const COMMON = [
   'url',
   'util',
   'vm',
+  'wasi',
   'zlib',
 ];
 
