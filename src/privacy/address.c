@@ -356,13 +356,20 @@ static size_t house_begin(rt_str text, size_t start)
     return start;
 }
 
+static bool is_introduced(privacy_scan *scan, size_t start, size_t end)
+{
+    privacy_context context;
+    privacy_context_at(scan, start, end, &context);
+    return context.distance[TOPIC_ADDRESS] <= 2;
+}
+
 static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
     size_t name = end + (at(scan->text, end) == ','), begin = house_begin(scan->text, start);
     bool is_listed = name > end || (g && c->groups[g].sep == SEP_DASH);
-    bool is_broken =
-        begin < start && at(scan->text, name) == '\n'; /* the street on the next line */
+    bool is_broken = at(scan->text, name) == '\n' && /* the street on the next line */
+                     (begin < start || is_introduced(scan, start, end));
     name += is_broken;
     if ((!is_broken && !is_one_of(at(scan->text, name), " \t")) ||
         (begin == start && is_banned_before(scan, start)) ||
@@ -382,8 +389,9 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
  * "Unter den Linden [77], 10117 Berlin": nothing says street, but a name, a number, and after a
  * break a postcode and a town.
  */
-static street name_before_code(rt_str text, const cluster *c, size_t g)
+static street name_before_code(privacy_scan *scan, const cluster *c, size_t g)
 {
+    rt_str text = scan->text;
     address_word w;
     size_t i = c->groups[g].start, end = house_end(text, c->groups[g].end), from = SIZE_MAX;
     if (!is_one_of(at(text, end), ",\n") || g + 1 < c->count)
@@ -394,7 +402,7 @@ static street name_before_code(rt_str text, const cluster *c, size_t g)
         code++;
     group number = { .start = code, .len = 4 };
     bool is_dated = is_class(at(text, code), IS_DIGIT) && !is_class(at(text, code + 4), IS_WORD) &&
-                    is_year(text, &number);
+                    is_year(text, &number) && !is_introduced(scan, i, end);
     if (!rest.has_code || is_dated || !is_class(text.ptr[rest.end - 1], IS_LOWER | IS_HIGH))
         return (street){ 0 };
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
@@ -434,13 +442,40 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
         return take(scan, box, end, 76);
     street found = street_before(scan->text, c->groups[g].start);
     if (!found.score)
-        found = name_before_code(scan->text, c, g);
+        found = name_before_code(scan, c, g);
     if (!found.score || found.end < scan->address_end)
         return false;
     end = number_end(scan->text, c, g);
     if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
         return false;
     return take(scan, found.end, end, found.score);
+}
+
+/* "Avenida da Liberdade, S/N, [1250]-096 Lisboa", "rue Monge\n[75005] Paris": no house has a
+ * number, and a postcode follows the street. */
+static bool take_code_after_street(privacy_scan *scan, const cluster *c, size_t g)
+{
+    rt_str text = scan->text;
+    size_t i = c->groups[g].start, end;
+    address_word w;
+    if (g || c->groups[g].len < 4 || c->groups[g].len > 8)
+        return false;
+    while (i && is_one_of(text.ptr[i - 1], " ,\n"))
+        i--;
+    if (i == c->groups[g].start || !is_one_of(at(text, i), ",\n"))
+        return false;
+    end = i;
+    i -= rt_str_ends(rt_str_slice(text, 0, i), RT_STR(", S/N")) ? 5 : 0;
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        if (k > 0 && (known & VOC(SET_STRONG_FIRST)))
+            return w.start >= scan->address_end && address_tail(text, end).has_code &&
+                   take(scan, w.start, end, 40);
+        if (w.has_digit || (!w.is_title && !(known & VOC(SET_SMALL))))
+            return false;
+        i = w.start;
+    }
+    return false;
 }
 
 /* "One Microsoft Way, [Redmond]": the street before a town, its number in words or missing. */
@@ -525,7 +560,8 @@ void privacy_address(privacy_scan *scan, const cluster *c, size_t g)
     if (can_be_house(scan, c, g) &&
         (take_after_number(scan, c, g) || take_before_number(scan, c, g)))
         return;
-    take_last_line(scan, c, g);
+    if (!take_code_after_street(scan, c, g))
+        take_last_line(scan, c, g);
 }
 
 /* "Flat 65\nJoel Square\n[Leeds LS1 4AP]": lines of a few proper words before the town, as far back

@@ -123,7 +123,7 @@ static const struct {
       "grange highroad interchange link lookout mall meander nook outlook parklands plateau quad "
       "quadrangle quadrant ramble reserve retreat ridgeway ring riverway riviera roadside ronde "
       "rotary stairs steps strand thoroughfare tollway towers triangle trunkway villas walkway "
-      "wynd nagar marg ganj chowk colony zila vihar puram layout enclave bagh salai" },
+      "crossway cross ridges wynd nagar marg ganj chowk colony zila vihar puram layout enclave bagh salai" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
       "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
@@ -132,9 +132,9 @@ static const struct {
       "lungomare náměstí paseo piazza piazzale plac plaza praça quai rambla rodovia "
       "rond-point ronda rua rue ruelle salita sentier strada travessa třída ul ulica ulice "
       "viale vicolo voie бульвар переулок пр проспект ул улица "
-      "шоссе наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
+      "шоссе ш наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
       "cerrada calzada andador intrarea soseaua șoseaua aleea splaiul montée ladeira viela "
-      "rodovia str ctra urb estr trav" },
+      "rodovia allé drumul str ctra urb estr trav" },
     /* the same, but these mean much else too: Via Roma 12 */
     { VOC(SET_WEAK_FIRST),
       "al bairro barrio carrera cite cité colonia cours cra côte diagonal faubourg glorieta "
