@@ -24,6 +24,8 @@ static const struct issuer {
     { 601100, 601199, LEN(16) | LEN(19), 64 },                     /* Discover */
     { 644000, 659999, LEN(16) | LEN(19), 64 },                     /* Discover */
     { 352800, 358999, LEN(16) | LEN(19), 62 },                     /* JCB */
+    { 350000, 359999, LEN(16), 56 },                               /* JCB, as many make them up */
+    { 60400, 60499, LEN(12) | LEN(13) | LEN(16) | LEN(18) | LEN(19), 40 }, /* Laser, Maestro */
     { 180000, 180099, LEN(15), 55 },                               /* JCB, old */
     { 213100, 213199, LEN(15), 55 },                               /* JCB, old */
     { 300000, 305999, LEN(14) | LEN(16), 58 },                     /* Diners Club */

@@ -312,7 +312,7 @@ static int score_shape(const candidate *p)
     score = score_form(p, form);
     /* 1234.5678 and 40.712776 are decimal fractions, 123.456.789-09 is a tax number. */
     if (parts(p) == 2 && part(p, 1)->sep == SEP_DOT)
-        return 0;
+        return p->n >= 9 && part(p, 0)->len >= 4 && part(p, 1)->len >= 4 ? 9 : 0;
     if (form == 0x3332 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
                            part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
         return 0;
@@ -458,7 +458,8 @@ static int score_candidate(privacy_scan *scan, candidate *p, size_t *end)
         return 0;
     privacy_context_at(scan, start, *end, &context);
     score = weigh_context(&context, score, parts(p) == 1 && !p->has_plus);
-    if (before(scan, start) == '#' || before(scan, start) == '=')
+    bool is_told = near(&context, TOPIC_PHONE, 1);
+    if (before(scan, start) == '#' || (before(scan, start) == '=' && !is_told))
         score -= before(scan, start) == '#' ? 30 : 5;
     return score;
 }
