@@ -385,7 +385,7 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
-    unsigned reach = score < 20 && !is_run ? 1 : is_run ? 4 : WORDS_HEARD;
+    unsigned reach = is_run ? 4 : score < 12 ? 1 : score < 20 ? 3 : WORDS_HEARD;
     if (phone <= rival && phone <= reach)
         return score + (phone <= 3 ? 42 : 34);
     if (foreign <= 4 || (rival <= 2 && rival < TOPIC_FAR))

@@ -156,6 +156,8 @@ static void prepare(void)
     for (const char *c = "0123456789@:=>-,"; *c; c++)
         kinds[(unsigned char)*c] = SIGN;
     privacy_mark("is ");
+    privacy_mark("D.O");
+    privacy_mark("d.o");
     privacy_mark("www");
     privacy_mark("WWW");
     privacy_mark("Www");
@@ -213,7 +215,8 @@ static void note_rare(privacy_scan *scan, size_t i)
     while (end < scan->text.len && end - i < 24 &&
            is_class(scan->text.ptr[end], IS_LETTER | IS_HIGH))
         end++;
-    if (privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
+    bool is_spelled = lower(scan->text.ptr[i]) == 'd' && end == i + 1; /* D.O.B. */
+    if (is_spelled || privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
         scan->rare_end = end;
 }
 

@@ -27,10 +27,14 @@ static const struct {
       "telephonenum telephonenumber mobilenumber msisdn voicemail landline rappeler appelez "
       "appeler appelle joindre llamar llame llámame llama ligue ligar chiama chiamare chiamami "
       "anrufen anruf erreichbar bellen bel telefonisch signal viber telegram phoneno telno "
-      "mobileno mob ph contacted phoned phoning telephoned dialled dialed texts callback cellphones тел телефон телефону мобильный звоните "
+      "mobileno mob ph contacted caller rufen telefoonnummer telefoonnummers "
+      "mobiel mobielnummer gsmnummer mobilnr handynr telefonnummern telefonnumret mobilnummeret "
+      "teléfonos téléphones telefones celulares móviles kontakttelefon phoned phoning telephoned "
+      "dialled dialed texts callback "
+      "cellphones тел телефон телефону мобильный звоните "
       "電話 电话 手机 전화 telp hp nomor pager callback" },
     { VOC(TOPIC_SSN),
-      "ssn ssns social socialnum socialnumber socsec itin tin taxpayer securitynumber "
+      "ssn ssns soc social socialnum socialnumber socsec itin tin taxpayer securitynumber "
       "socialsecuritynumber" },
     { VOC(TOPIC_CARD),
       "card cards creditcard creditcardnumber cardnumber cardno debit credit visa mastercard "
@@ -62,6 +66,11 @@ static const struct {
       "licencia patente carteira habilitação rijbewijs rijbewijsnummer körkort kørekort "
       "førerkort dvla driverlicensenum driverlicensenumber" },
     { VOC(TOPIC_LICENSE), "license licence licenses licences lic permit guida" },
+    /* these say both that somebody drives and that it is a paper */
+    { VOC(TOPIC_DRIVER) | VOC(TOPIC_LICENSE),
+      "führerschein führerscheinnummer fahrerlaubnis conduire conducir rijbewijs rijbewijsnummer "
+      "körkort kørekort førerkort dl dln driverlicense driverslicense driverlicence "
+      "driverlicensenumber driverlicensenum driverlicenseno dvla habilitação" },
     { VOC(TOPIC_IP),
       "ip ipv ips ipaddress ipaddr host hosts server gateway client remote peer source "
       "destination src dst subnet login logged dns ping traceroute listening bind connect "
@@ -100,7 +109,8 @@ static const struct {
       "alley aly av ave avenue avenues blvd boulevard boulevards causeway cir circle close court "
       "cres crescent cswy ct dr drive drives esplanade expressway expy freeway fwy gardens "
       "highway hwy lane lanes ln mews motorway parade parkway pkwy pl place rd road roads sq "
-      "square st street streets ter terrace tpke trail trl turnpike laneway roadway utca útja körút "
+      "square st street streets ter terrace tpke trail trl turnpike laneway roadway utca útja "
+      "körút "
       "tér köz" },
     /* the same, but these mean much else too: 12 Smith Fork */
     { VOC(SET_WEAK_LAST),
@@ -123,7 +133,8 @@ static const struct {
       "grange highroad interchange link lookout mall meander nook outlook parklands plateau quad "
       "quadrangle quadrant ramble reserve retreat ridgeway ring riverway riviera roadside ronde "
       "rotary stairs steps strand thoroughfare tollway towers triangle trunkway villas walkway "
-      "crossway cross ridges wynd nagar marg ganj chowk colony zila vihar puram layout enclave bagh salai" },
+      "crossway cross ridges wynd nagar marg ganj chowk colony zila vihar puram layout enclave "
+      "bagh salai" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
       "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
@@ -149,7 +160,8 @@ static const struct {
       "andar ap apartment appartement appt apt apto bat bldg block bloco box building byt "
       "bâtiment dept depto dpto esc etage fl flat floor hus int interno kat level lgh lot m/s "
       "no of oficina piso puerta rm room sala scala ste stiege stock studio suite top tower trlr "
-      "unit wohnung étage appartamento piano edif edificio interior lt mz manzana bl sc et стр корп "
+      "unit wohnung étage appartamento piano edif edificio interior lt mz manzana bl sc et стр "
+      "корп "
       "кв оф к" },
     /* the last word of a country's name */
     { VOC(SET_COUNTRY),
