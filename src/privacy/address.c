@@ -205,9 +205,13 @@ static street named_before(rt_str text, const address_word *kind)
             break; /* "Petőfi sándor utca" */
         i = w.start;
     }
-    if (begin == SIZE_MAX)
+    static const char *const hungarian[] = { "utca", "útja", "út", "tér", "köz", "körút" };
+    bool is_hungarian = false;
+    for (size_t k = 0; k < RT_COUNT(hungarian); k++)
+        is_hungarian |= rt_str_eq_c(address_text(text, kind), hungarian[k]);
+    if (begin == SIZE_MAX || (!is_hungarian && !is_class(text.ptr[kind->start], IS_UPPER)))
         return (street){ 0 };
-    return (street){ begin, kind->is_title && is_class(text.ptr[kind->start], IS_UPPER) ? 46 : 70 };
+    return (street){ begin, is_hungarian ? 70 : 46 };
 }
 
 /* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */

@@ -125,6 +125,18 @@ static bool is_german_passport(rt_str s)
     return s.len == 9 || s.len == 10;
 }
 
+/* "DL: ", "DLN #": too short to be heard of from further away. */
+static bool follows_dl(const privacy_scan *scan, size_t start)
+{
+    rt_str text = scan->text;
+    size_t i = start;
+    while (i && start - i < 3 && is_one_of(text.ptr[i - 1], " :#."))
+        i--;
+    i -= i && i < start && text.ptr[i - 1] == 'N';
+    return i >= 2 && i < start && text.ptr[i - 1] == 'L' && text.ptr[i - 2] == 'D' &&
+           (i == 2 || !(is_class(text.ptr[i - 3], IS_WORD) || text.ptr[i - 3] == '_'));
+}
+
 /* `i` is at the first digit of a word that ends at `end`. */
 void privacy_document(privacy_scan *scan, size_t i, size_t end)
 {
@@ -154,7 +166,7 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];
     unsigned license = context.distance[TOPIC_LICENSE];
-    bool is_licence = driver < TOPIC_FAR && license < TOPIC_FAR;
+    bool is_licence = (driver < TOPIC_FAR && license < TOPIC_FAR) || follows_dl(scan, start);
     if (passport <= 4 && passport < driver && (is_german || is_document_number(s, 6, 10)))
         privacy_add(scan, RT_PII_PASSPORT, start, end, passport <= 2 ? 80 : 68);
     else if (is_licence && is_document_number(s, 5, 20))

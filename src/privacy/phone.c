@@ -376,7 +376,7 @@ static int crowding(const candidate *p)
     return cost;
 }
 
-static int weigh_context(const privacy_context *context, int score, bool is_run)
+static int weigh_context(const privacy_context *context, int score, bool is_run, bool is_pair)
 {
     unsigned phone = context->distance[TOPIC_PHONE], other = context->distance[TOPIC_NUMBER];
     unsigned foreign = context->distance[TOPIC_FOREIGN];
@@ -385,7 +385,7 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
-    unsigned reach = is_run ? 4 : score < 12 ? 1 : score < 20 ? 3 : WORDS_HEARD;
+    unsigned reach = is_run ? 4 : score < 20 ? (is_pair ? 2 : 1) : WORDS_HEARD;
     if (phone <= rival && phone <= reach)
         return score + (phone <= 3 ? 42 : 34);
     if (foreign <= 4 || (rival <= 2 && rival < TOPIC_FAR))
@@ -457,7 +457,7 @@ static int score_candidate(privacy_scan *scan, candidate *p, size_t *end)
     if (touches(scan, start, *end))
         return 0;
     privacy_context_at(scan, start, *end, &context);
-    score = weigh_context(&context, score, parts(p) == 1 && !p->has_plus);
+    score = weigh_context(&context, score, parts(p) == 1 && !p->has_plus, parts(p) == 2);
     bool is_told = near(&context, TOPIC_PHONE, 1);
     if (before(scan, start) == '#' || (before(scan, start) == '=' && !is_told))
         score -= before(scan, start) == '#' ? 30 : 5;

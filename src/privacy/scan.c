@@ -216,8 +216,11 @@ static void note_rare(privacy_scan *scan, size_t i)
            is_class(scan->text.ptr[end], IS_LETTER | IS_HIGH))
         end++;
     bool is_spelled = lower(scan->text.ptr[i]) == 'd' && end == i + 1; /* D.O.B. */
-    if (is_spelled || privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
+    uint32_t topics = privacy_vocabulary(rt_str_slice(scan->text, i, end));
+    if (is_spelled || topics & PRIVACY_RARE)
         scan->rare_end = end;
+    if (topics & VOC(TOPIC_SECRET))
+        scan->secret_end = end;
 }
 
 /* Letters matter only where a word begins, and then only if its first three may begin a key. */

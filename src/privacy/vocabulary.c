@@ -69,7 +69,7 @@ static const struct {
     /* these say both that somebody drives and that it is a paper */
     { VOC(TOPIC_DRIVER) | VOC(TOPIC_LICENSE),
       "führerschein führerscheinnummer fahrerlaubnis conduire conducir rijbewijs rijbewijsnummer "
-      "körkort kørekort førerkort dl dln driverlicense driverslicense driverlicence "
+      "körkort kørekort førerkort driverlicense driverslicense driverlicence "
       "driverlicensenumber driverlicensenum driverlicenseno dvla habilitação" },
     { VOC(TOPIC_IP),
       "ip ipv ips ipaddress ipaddr host hosts server gateway client remote peer source "
@@ -104,6 +104,9 @@ static const struct {
       "usd eur gbp jpy cad aud chf inr cny rub brl dollars dollar euros euro pounds yen million "
       "millions billion billions thousand percent price prices cost costs amount amounts balance "
       "salary revenue budget fee kg km mb gb tb kb ms ns" },
+    { VOC(TOPIC_SECRET),
+      "password passwords passwd passphrase passcode pwd secret secrets token key apikey apikeys "
+      "credential credentials bearer passwort kennwort contraseña clave senha schlüssel" },
     /* after the name: 12 Main Street */
     { VOC(SET_STRONG_LAST),
       "alley aly av ave avenue avenues blvd boulevard boulevards causeway cir circle close court "
@@ -344,7 +347,7 @@ static void learn_all(void)
             if (word.len == 0)
                 continue;
             learn(word, lists[k].bits);
-            if (lists[k].bits & PRIVACY_RARE)
+            if (lists[k].bits & (PRIVACY_RARE | VOC(TOPIC_SECRET)))
                 mark_word(word);
         }
     }
