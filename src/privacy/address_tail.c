@@ -105,7 +105,7 @@ static bool step_over_break(walk *w)
         } else if (rest.ptr[n] == '\\' && at(rest, n + 1) == 'n') {
             found = true;
             n += 2;
-        } else if (rt_str_starts(rt_str_slice(rest, n, rest.len), RT_STR("- ")) && n) {
+        } else if (n && rest.ptr[n] == '-' && at(rest, n + 1) == ' ') {
             found = true;
             n += 2;
         } else {

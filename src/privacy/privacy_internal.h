@@ -211,6 +211,7 @@ void privacy_mark(const char *three);
 void privacy_mark_keys(void);
 
 void privacy_phone_learn(void);
+void privacy_address_learn(void);
 
 size_t privacy_points(rt_str s); /* rt_utf8_length, for long texts */
 

@@ -164,6 +164,7 @@ static void prepare(void)
     privacy_mark_keys();
     privacy_vocabulary_learn();
     privacy_phone_learn();
+    privacy_address_learn();
     privacy_entropy_learn();
 }
 

@@ -254,10 +254,10 @@ static const struct {
       "sir" },
 };
 
+/* The word itself is not kept: of all words there are, one in a million would be taken for another,
+ * and what it would change is a score. */
 typedef struct slot {
-    const char *word;
-    uint32_t hash, bits;
-    unsigned char len;
+    uint32_t hash, bits; /* no bits: empty */
 } slot;
 
 static slot slots[SLOTS];
@@ -300,23 +300,13 @@ static uint32_t hash_of(rt_str word)
     return (uint32_t)(hash >> 32);
 }
 
-static bool is_same(const slot *s, rt_str word)
-{
-    if (s->len != word.len)
-        return false;
-    for (size_t i = 0; i < word.len; i++)
-        if ((word.ptr[i] | 0x20) != (s->word[i] | 0x20))
-            return false;
-    return true;
-}
-
 static void learn(rt_str word, uint32_t bits)
 {
     uint32_t hash = hash_of(word);
     size_t i = hash % SLOTS;
-    while (slots[i].word && !(slots[i].hash == hash && is_same(&slots[i], word)))
+    while (slots[i].bits && slots[i].hash != hash)
         i = (i + 1) % SLOTS;
-    slots[i] = (slot){ word.ptr, hash, slots[i].bits | bits, (unsigned char)word.len };
+    slots[i] = (slot){ hash, slots[i].bits | bits };
     filter[hash % FILTER_BITS / 64] |= UINT64_C(1) << (hash % 64);
 }
 
@@ -365,8 +355,8 @@ uint32_t privacy_vocabulary(rt_str word)
     uint32_t hash = hash_of(word);
     if (!(filter[hash % FILTER_BITS / 64] >> (hash % 64) & 1))
         return 0;
-    for (size_t i = hash % SLOTS; slots[i].word; i = (i + 1) % SLOTS)
-        if (slots[i].hash == hash && is_same(&slots[i], word))
-            return slots[i].bits;
-    return 0;
+    size_t i = hash % SLOTS;
+    while (slots[i].bits && slots[i].hash != hash)
+        i = (i + 1) % SLOTS;
+    return slots[i].bits;
 }
