@@ -71,6 +71,9 @@ $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bi
 # The same, of the sample patterns.
 $(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
 
+# The same, of the code that summarises data.
+$(B)/obj/server/api_agent_data.o $(B)/fuzz/obj/server/api_agent_data.o: src/server/process_data.py
+
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 
@@ -192,10 +195,14 @@ strict:
 	@printf '%s\n' $(ALL_C) | xargs -P 2 -n 8 $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc \
 	    -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only
 
+# Files of tests side by side: they mostly wait. Those that count what is left on the machine go alone.
+SIDE_BY_SIDE ?= -n 3 --dist loadfile
+
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) tests --ignore tests/litter
+	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/litter
 
 # Under sanitizers `make test` runs the unit tests and those of the service; the rest with
 # ASAN_TESTS="tests/cli tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server tests/service".
@@ -207,7 +214,7 @@ asan:
 	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) $(ASAN_TESTS)
 
 corpus: $(FUZZ_PROGRAMS)
 	@for t in $^; do name=$$(basename $$t); \
@@ -258,7 +265,10 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 $(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
+$(B)/privacy-bench: bench/privacy_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/privacy-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)

@@ -150,7 +150,8 @@ KERNEL_TARGET static inline void KERNEL(exponential)(lanes *v)
     lanes whole = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
     lanes r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
     lanes p =
-        ((((r / 720 + 1.0f / 120) * r + 1.0f / 24) * r + 1.0f / 6) * r + 0.5f) * r * r + r + 1;
+        ((((r * (1.0f / 720) + 1.0f / 120) * r + 1.0f / 24) * r + 1.0f / 6) * r + 0.5f) * r * r +
+        r + 1;
     *v = p * (lanes)((__builtin_convertvector(whole, bits) + 127) << 23);
 }
 

@@ -217,6 +217,11 @@ uint64_t rt_model_bytes(const rt_model *m)
     return m->map_size;
 }
 
+const encoder *model_encoder(const rt_model *m)
+{
+    return &m->encoder;
+}
+
 /* -- Embedding --------------------------------------------------------------------------------- */
 
 void rt_vector_normalize(float *vector, size_t dims)

@@ -220,4 +220,8 @@ size_t encoder_room(const encoder *e, size_t tokens); /* floats that a batch of 
 /* One vector of `hidden` numbers for each text. No text is longer than tokens_max. */
 void encoder_run(const encoder *e, const encoder_batch *batch, float *room, float *out);
 
+/* -- model.c ----------------------------------------------------------------------------------- */
+
+const encoder *model_encoder(const rt_model *model); /* for tests */
+
 #endif

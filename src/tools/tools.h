@@ -20,6 +20,7 @@
 #define RT_TOOLS_TOOLS_H
 
 #include "base/base.h"
+#include "models/models.h"
 #include "store/store.h"
 
 typedef struct rt_tools rt_tools;
@@ -80,7 +81,8 @@ struct rt_provider {
 /* -- The registry ------------------------------------------------------------------------------ */
 
 typedef struct rt_tools_config {
-    rt_store *store; /* usage, imported tools; NULL: none are kept */
+    rt_store *store;       /* usage, imported tools; NULL: none are kept */
+    const rt_model *model; /* of meaning, for the search; NULL: the built-in vectors */
 } rt_tools_config;
 
 bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err);
@@ -209,6 +211,9 @@ typedef struct rt_tool_graph {
 size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
                             rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
 
-#include "tools/toolbox.h" /* the sample tools, whose code is here */
+#include "tools/mcp.h"         /* other people's servers as providers */
+#include "tools/mcp_message.h" /* what both ends of MCP share */
+#include "tools/prompts.h"     /* tools in words, for models */
+#include "tools/toolbox.h"     /* the sample tools, whose code is here */
 
 #endif
