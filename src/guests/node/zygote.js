@@ -52,6 +52,7 @@ const COMMON = [
  */
 const REHEARSAL = [
   ['javascript', 'console.log(1)'],
+  ['javascript', 'console.log(1)', ['demo']],
   [
     'javascript',
     'console.log(`${1}`, { a: [1, "x"] }, new Map([[1, new Set([2])]]), new Error("x")); return 1n',
@@ -166,7 +167,7 @@ async function main() {
     const guest = new Guest(native.serve(ORDERS), native);
     reseed();
     /* A forked process copies each page it first writes to: better before a request waits. */
-    if (native.isAhead()) await rehearse(streams, REHEARSAL.slice(0, 3).concat([REHEARSAL[8]]));
+    if (native.isAhead()) await rehearse(streams, REHEARSAL.slice(0, 4).concat([REHEARSAL[9]]));
     optimise(true);
     guest.attach().serve();
   });
