@@ -667,7 +667,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                        * after a fork copies the heap. */
                                       "--min-semi-space-size=16", "--max-semi-space-size=32",
                                       GUESTS_PLACE "/node/zygote.js",
-                                      config->pool_max > 0 ? "200" : "5", NULL };
+                                      config->pool_max > 0 ? "60" : "5", NULL };
     const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
     const char *const sql_argv[] = { GUESTS_PLACE "/sql/retort-sql", NULL };
     const char *const launch_argv[] = { LAUNCHER, NULL };

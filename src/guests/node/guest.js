@@ -65,7 +65,8 @@ class Output extends Writable {
   }
 
   _write(chunk, encoding, done) {
-    if (!this.isMuted) writeAll(this.fd, chunk);
+    if (this.isMuted) writeSync(this.fd, chunk, 0, 0); // all the way, with nothing
+    else writeAll(this.fd, chunk);
     done();
   }
 
