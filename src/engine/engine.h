@@ -119,6 +119,7 @@ typedef struct rt_request {
     rt_str session_id;   /* run in this session */
     rt_str conversation; /* groups runs in the record (S0's sessionId); no session is meant */
     rt_str idempotency_key, agent_type, tool_id, user_id; /* user_id: on whose behalf */
+    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_cache_use cache;
     rt_trace trace;              /* the caller's span */
     rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */

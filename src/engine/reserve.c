@@ -25,6 +25,8 @@ void engine_fill_row(const passage *p, rt_execution_row *row)
         .surface = r->surface,
         .session_id = r->session_id.len ? r->session_id : r->conversation,
         .tool_id = r->tool_id,
+        .code_agent_id = r->code_agent_id,
+        .code_agent_version = r->code_agent_version,
         .idempotency_key = r->idempotency_key,
         .request_hash = rt_str_of(p->request_hash),
         .host = e->config.host,

@@ -38,6 +38,7 @@ static const store_column columns[] = {
     TEXT(session_id, OPEN),
     TEXT(tool_id, OPEN),
     TEXT(code_agent_id, OPEN),
+    TEXT(code_agent_version, OPEN),
     TEXT(workflow_execution_id, OPEN),
     TEXT(node_id, OPEN),
     TEXT(skill_name, OPEN),

@@ -17,7 +17,7 @@ typedef struct rt_execution_row {
     rt_str actor_type; /* user, key, subagent, … */
     rt_str agent_type; /* claude, gpt-4, … as the caller says */
     rt_str surface;    /* rest, agent-api, mcp, … */
-    rt_str session_id, tool_id, code_agent_id, workflow_execution_id, node_id;
+    rt_str session_id, tool_id, code_agent_id, code_agent_version, workflow_execution_id, node_id;
     rt_str skill_name, skill_version;
     rt_str idempotency_key; /* {NULL, 0}: none */
     rt_str request_hash;    /* of what was asked under that key, so that another use is noticed */

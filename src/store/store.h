@@ -27,6 +27,8 @@
 #include "store/sessions.h"   /* which node owns which session */
 #include "store/approvals.h"  /* what waits for a person's word */
 #include "store/artifacts.h"  /* what runs left behind, for a while; encrypted on disk */
+#include "store/agents.h"     /* code agents and their versions */
+#include "store/objects.h"    /* what is too large for a row, for good; encrypted on disk */
 #include "store/people.h"     /* erase, export, retention */
 #include "store/vault.h"      /* AES-GCM, the key file, secrets */
 #include "store/cache.h"      /* results that need not be computed again */
