@@ -108,8 +108,8 @@ $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
 	@touch $@
 
 # Sessions by hand, for tests/live.
-$(B)/live-driver: tests/live/driver.c $(B)/libretort.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
+$(B)/live-driver: tests/live/driver.c tests/live/desk.c tests/live/desk.h $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $(filter-out %.h,$^) $(LIBS) -lpthread
 
 # The API reference, which the server finds beside the program.
 SWAGGER := $(DOCS_DIR)/node_modules/swagger-ui-dist

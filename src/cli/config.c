@@ -124,6 +124,8 @@ static const char *yaml_default(const cli_setting *setting)
 {
     if (!setting->fallback)
         return "";
+    if (strcmp(setting->fallback, "*") == 0)
+        return "[\"*\"]"; /* which means something else to YAML */
     return setting->fallback[0] ? setting->fallback : setting->kind == CLI_LIST ? "[]" : "\"\"";
 }
 

@@ -31,7 +31,11 @@ bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing 
 bool cli_house_exists(cli_house *house, rt_error *err);
 void cli_house_close(cli_house *house);
 
-/* The registry of tools, with the toolbox in it. `local` may be NULL for those who do not call. */
+/* The registry of tools, with the toolbox and the MCP servers of the settings in it. `local` may be
+ * NULL for those who do not call. (servers.c) */
 bool cli_tools_open(cli_house *house, rt_runtime *local, rt_tools **out, rt_error *err);
+/* Runs a tool of the toolbox in a cell of `local`, an rt_runtime (tools.c). */
+bool cli_toolbox_run(void *local, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
+                     rt_error *err);
 
 #endif

@@ -92,7 +92,7 @@ int cli_mcp(int argc, char **argv)
     sigset_t signals;
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return EXIT_GOOD;
         }

@@ -30,7 +30,8 @@ static void print_help(void)
          "flags; 'retort config' shows each with its source.\n");
     cli_settings_help(stdout);
     puts("      --mcp-fixture\n"
-         "                                what the MCP conformance suite looks for; not for clients");
+         "                                what the MCP conformance suite looks for; not for "
+         "clients");
     puts("\nOperations:");
     rt_server_operation op;
     for (size_t i = 0; rt_server_operation_at(i, &op); i++)
@@ -111,6 +112,11 @@ static void choose_policies(service *s)
     s->ceiling.isolation = set->execution.isolation;
 }
 
+static rt_patterns patterns(cli_words words)
+{
+    return (rt_patterns){ words.items, words.count };
+}
+
 static bool open_engine(service *s, rt_error *err)
 {
     const rt_settings *set = &s->house.settings;
@@ -122,6 +128,10 @@ static bool open_engine(service *s, rt_error *err)
         .vault = s->house.vault,
         .cache = s->cache,
         .telemetry = s->telemetry,
+        .tools = s->tools,
+        .tool_rules = { .granted = patterns(set->tools.granted),
+                        .needs_approval = patterns(set->tools.needs_approval),
+                        .sees_pii = patterns(set->tools.sees_pii) },
         .host = s->house.node,
         .host_url = set->server.public_url,
         .ceiling = &s->ceiling,
@@ -257,7 +267,7 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           open_engine(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err);
+           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err);
 }
 
 /* ---- serving ---- */
@@ -363,7 +373,7 @@ int cli_serve(int argc, char **argv)
     rt_language languages[16];
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help();
             return EXIT_GOOD;
         }

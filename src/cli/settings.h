@@ -97,6 +97,12 @@ typedef struct rt_settings {
         uint64_t max, ttl_ms, max_ttl_ms;
     } sessions;
     struct {
+        cli_words granted, needs_approval, sees_pii; /* patterns: "github:*" */
+    } tools;
+    struct {
+        rt_str config; /* a file; empty: mcp.json in data_dir, if there is one */
+    } mcp;
+    struct {
         bool is_enabled;
     } privacy;
     struct {

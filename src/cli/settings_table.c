@@ -167,6 +167,17 @@ static const cli_setting table[] = {
     { "sessions.max_ttl", DURATION(sessions.max_ttl_ms, 1 * SECOND, 30 * DAY), .fallback = "24h",
       .about = "the longest it may ask for" },
 
+    { "mcp.config", PATH(mcp.config), .fallback = "", .flag = "--mcp-config",
+      .about =
+          "a file with the mcpServers whose tools code may call, as Claude and Cursor have it; "
+          "without it, mcp.json in data_dir" },
+    { "tools.granted", LIST(tools.granted), .fallback = "*",
+      .about = "tools that may be called at all: names, or patterns such as github:*" },
+    { "tools.needs_approval", LIST(tools.needs_approval), .fallback = "",
+      .about = "tools that wait for a person's word, besides those that ask for it themselves" },
+    { "tools.sees_pii", LIST(tools.sees_pii), .fallback = "",
+      .about = "tools that get personal data in clear, in place of tokens" },
+
     { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true",
       .off_flag = "--no-pii-protection",
       .names = { NAME("ENABLE_PII_PROTECTION"), NAME_AS("PML_NO_PII_PROTECTION", CLI_INVERTED),

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LIMIT_DEFAULT = 10, LIMIT_MAX = 1000, LINE_MAX_BYTES = 1 << 20 };
+enum { GATHER_MS = 15000, LIMIT_DEFAULT = 10, LIMIT_MAX = 1000, LINE_MAX_BYTES = 1 << 20 };
 
 static const char help[] =
     "Usage: retort tools search QUERY [--limit N] [--json]   the tools a sentence may mean\n"
@@ -82,8 +82,8 @@ static bool print_json(rt_buf *text, rt_error *err)
 
 /* ---- running a toolbox tool ---- */
 
-static bool run_in_cell(void *ctx, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
-                        rt_error *err)
+bool cli_toolbox_run(void *ctx, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
+                     rt_error *err)
 {
     rt_runtime *local = ctx;
     rt_policy policy = *rt_policy_preset(RT_STR("default"));
@@ -118,15 +118,14 @@ static bool open_runtime(rt_runtime **out, rt_error *err)
     return rt_local_open(&config, out, err);
 }
 
-bool cli_tools_open(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
+/* The registry for a command that looks around: every server has listed its tools, or had time to.
+ */
+static bool open_tools(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
 {
-    rt_toolbox_config config = { .store = h->store, .run = run_in_cell, .run_ctx = local };
-    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
-    rt_provider *box;
-    if (!rt_tools_open(&(rt_tools_config){ .store = h->store }, &tools, err) ||
-        !rt_toolbox_open(&config, &box, err) || !rt_tools_add(tools, box, err))
+    if (!cli_tools_open(h, local, out, err))
         return false;
-    *out = RT_TAKE(tools);
+    if (!rt_tools_gather(*out, rt_now_ns() + GATHER_MS * 1000000ull))
+        rt_log(RT_LOG_WARN, "some servers take long to list their tools; they are left out");
     return true;
 }
 
@@ -226,7 +225,7 @@ static bool search(cli_house *h, const options *o, rt_error *err)
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, o->is_jsonl ? 0 : 1, o->is_jsonl ? 0 : 1, "search QUERY, or search --jsonl",
               err) ||
-        !open_store(h, err) || !cli_tools_open(h, NULL, &tools, err))
+        !open_store(h, err) || !open_tools(h, NULL, &tools, err))
         return false;
     return o->is_jsonl ? search_lines(o, tools, err) : search_once(h, o, tools, err);
 }
@@ -237,7 +236,7 @@ static bool list(cli_house *h, const options *o, rt_error *err)
 {
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
     if (!need(o, 0, 0, "list [--category NAME] [--json]", err) || !open_store(h, err) ||
-        !cli_tools_open(h, NULL, &tools, err))
+        !open_tools(h, NULL, &tools, err))
         return false;
     if (!o->is_json) {
         rt_str text = rt_tools_browse(tools, o->category, &h->arena);
@@ -280,7 +279,7 @@ static bool show(cli_house *h, const options *o, rt_error *err)
     rt_json doc;
     rt_tool tool;
     if (!need(o, 1, 1, "show NAME", err) || !open_store(h, err) ||
-        !cli_tools_open(h, NULL, &tools, err) ||
+        !open_tools(h, NULL, &tools, err) ||
         !rt_tools_find(tools, o->words[0], &h->arena, &tool, err) ||
         !rt_tools_usage(tools, tool.name, &usage, err))
         return false;
@@ -312,7 +311,7 @@ static bool call(cli_house *h, const options *o, rt_error *err)
                           .cancel_fd = -1 };
     rt_tool_result result;
     if (!need(o, 1, 2, "call NAME [JSON]", err) || !open_runtime(&local, err) ||
-        !open_store(h, err) || !cli_tools_open(h, local, &tools, err) ||
+        !open_store(h, err) || !open_tools(h, local, &tools, err) ||
         !rt_tools_call(tools, &what, &h->arena, &result, err))
         return false;
     printf("%.*s\n", RT_FMT(result.value));

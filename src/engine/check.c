@@ -113,12 +113,14 @@ static rt_str describe_wishes(const passage *p)
     const rt_request *r = p->request;
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     if (r->privacy.mode == RT_PRIVACY_OFF && rt_json_is_absent(r->input_schema) &&
-        rt_json_is_absent(r->output_schema))
+        rt_json_is_absent(r->output_schema) && rt_json_is_absent(r->tools) && r->intent.len == 0)
         return (rt_str){ 0 };
     rt_buf_addf(&text, "%d %d %d ", (int)r->privacy.mode, r->privacy.is_stable,
                 r->privacy.is_detokenized);
     rt_json_print(r->input_schema, &text);
     rt_json_print(r->output_schema, &text);
+    rt_json_print(r->tools, &text);
+    rt_buf_add(&text, r->intent);
     return rt_arena_str(p->arena, rt_buf_str(&text));
 }
 
@@ -129,7 +131,7 @@ bool engine_check(passage *p, rt_error *err)
         !rt_session_take(p->engine, &r->caller, r->session_id, &p->session, err))
         return false;
     if (!resolve_policy(p, err) || !check_code(p, err) || !check_tool(p, err) ||
-        !hash_input(p, err))
+        !engine_grant_read(p->engine, r, p->arena, &p->grant, err) || !hash_input(p, err))
         return false;
     rt_sha256_hex(r->code, p->code_hash);
     rt_str wishes = describe_wishes(p), sent = describe_input(p);

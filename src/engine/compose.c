@@ -22,6 +22,20 @@ static void write_pii(const passage *p, rt_json_writer *w)
     rt_jw_end(w);
 }
 
+static void write_calls(const passage *p, rt_json_writer *w)
+{
+    const engine_desk_report *c = &p->calls;
+    if (c->calls == 0)
+        return;
+    rt_jw_kobject(w, "tools");
+    rt_jw_ku64(w, "calls", c->calls);
+    rt_jw_ku64(w, "failures", c->failures);
+    rt_jw_ku64(w, "bytesIn", c->bytes_in);
+    rt_jw_ku64(w, "bytesOut", c->bytes_out);
+    rt_jw_end(w);
+    rt_jw_kraw(w, "tool_ids", c->ids);
+}
+
 bool engine_compose(passage *p, rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -35,6 +49,7 @@ bool engine_compose(passage *p, rt_error *err)
     if (p->request->session_id.len > 0)
         rt_jw_kstr(&w, "session_id", p->request->session_id);
     write_pii(p, &w);
+    write_calls(p, &w);
     rt_jw_kobject(&w, "cost");
     rt_jw_ku64(&w, "tokens", p->tokens);
     rt_jw_kdouble(&w, "usd", p->cost_usd);
@@ -44,6 +59,9 @@ bool engine_compose(passage *p, rt_error *err)
     rt_jw_kstr(&w, "code", rt_str_of(p->code_hash));
     rt_jw_kstr(&w, "input", rt_str_of(p->input_hash));
     rt_jw_kstr(&w, "output", rt_str_of(p->output_hash));
+    if (p->calls.calls > 0)
+        rt_jw_kstr(&w, "transcript", rt_str_of(p->calls.transcript_hash));
+
     rt_jw_end(&w);
     rt_jw_kdouble(&w, "queueMs", (double)p->queue_wait_us / 1000.0);
     rt_jw_kbool(&w, "cached", false); /* last: ENGINE_FRESH_END */

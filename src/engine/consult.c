@@ -3,9 +3,10 @@
  * consult.c - the cache: has this very question been answered?
  *
  * The key is the hash of everything the answer can depend on: organisation, language and runtime
- * version, code, input, policy, environment (check.c). Only successes are kept, only of fresh
- * cells, and none that left artifacts (they expire on their own) or was refused something on the
- * way. What is kept is the answer's text up to its last member, which says whether it is cached.
+ * version, code, input, policy, environment, tools (check.c). Only successes are kept, only of
+ * fresh cells, and none that left artifacts (they expire on their own), was refused something on
+ * the way or called a tool that may have changed something. What is kept is the answer's text up to
+ * its last member, which says whether it is cached.
  */
 #include "engine/engine_internal.h"
 
@@ -29,11 +30,25 @@ static rt_str runtime_version(rt_engine *e)
     return e->runtime_version;
 }
 
+/* The tools there are, and those that code may call: with others it may answer otherwise. */
+static rt_str describe_tools(const passage *p)
+{
+    rt_tools *tools = p->engine->config.tools;
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    if (!tools)
+        return (rt_str){ 0 };
+    rt_buf_addf(&text, "%llx %d", (unsigned long long)rt_tools_fingerprint(tools),
+                p->grant.is_narrowed);
+    for (size_t i = 0; i < p->grant.wished.count; i++)
+        rt_buf_addf(&text, " %.*s", RT_FMT(p->grant.wished.items[i]));
+    return rt_arena_str(p->arena, rt_buf_str(&text));
+}
+
 static void make_key(passage *p)
 {
     if (p->request->cache == RT_CACHE_BYPASS || p->request->session_id.len > 0)
         return;
-    rt_str parts[] = { rt_str_of(p->request_hash), runtime_version(p->engine) };
+    rt_str parts[] = { rt_str_of(p->request_hash), runtime_version(p->engine), describe_tools(p) };
     engine_hash(parts, RT_COUNT(parts), p->cache_key);
 }
 
@@ -75,7 +90,8 @@ bool engine_keep(passage *p, rt_error *err)
     const rt_outcome *o = &p->outcome;
     rt_str json = p->answer->json;
     bool is_worth = p->cache_key[0] && !engine_is_private(p) && o->status == RT_STATUS_SUCCESS &&
-                    o->artifact_count == 0 && p->handles.len == 0 && o->denials_seen == 0;
+                    !p->calls.has_effects && p->calls.failures == 0 && o->artifact_count == 0 &&
+                    p->handles.len == 0 && o->denials_seen == 0;
     char tag[RT_SHA256_HEX];
     if (!is_worth || !rt_str_ends(json, fresh_end))
         return true;

@@ -119,6 +119,7 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .created_ms = rt_wall_ms(),
                     .began_ns = rt_now_ns(),
                     .canceller = request->canceller,
+                    .pii_lock = PTHREAD_MUTEX_INITIALIZER,
                     .privacy = request->privacy };
     if (engine->config.is_privacy_off)
         p->privacy = (rt_privacy_wish){ 0 };

@@ -26,6 +26,7 @@
 #include "schema/schema.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
+#include "tools/tools.h"
 
 typedef struct rt_engine rt_engine;
 
@@ -48,6 +49,19 @@ typedef struct rt_engine_rates { /* USD per million tokens */
     double budget_usd_month; /* of an organisation; 0: none */
 } rt_engine_rates;
 
+#define RT_TOOL_PATTERN_MAX 200
+
+typedef struct rt_patterns { /* of tools' names, as a shell has them: "github:*" */
+    const rt_str *items;
+    size_t count;
+} rt_patterns;
+
+typedef struct rt_tool_rules {  /* the operator's */
+    rt_patterns granted;        /* what may be called at all */
+    rt_patterns needs_approval; /* only after a person's word, whatever the tool says of itself */
+    rt_patterns sees_pii;       /* gets real values in place of tokens */
+} rt_tool_rules;
+
 typedef struct rt_engine_config {
     rt_runtime *runtime;
     rt_store *store;
@@ -55,6 +69,8 @@ typedef struct rt_engine_config {
     rt_vault *vault;
     rt_cache *cache;
     rt_telemetry *telemetry;
+    rt_tools *tools; /* for code and callers; NULL: none */
+    rt_tool_rules tool_rules;
     rt_str host;                  /* this node's name */
     rt_str host_url;              /* where others reach it; may be empty */
     const rt_policy *ceiling;     /* what the operator allows; NULL: the long preset, 4 GiB */
@@ -114,6 +130,8 @@ typedef struct rt_request {
     rt_str stdin_data;
     rt_json input_schema, output_schema; /* absent: anything goes */
     rt_privacy_wish privacy;
+    rt_json tools;       /* patterns the code may call; absent: all that the operator grants */
+    rt_str intent;       /* what the code is for: grants the tools that fit; may be empty */
     rt_json policy;      /* as rt_policy_read() takes it; absent: the default */
     rt_str preset;       /* what the surface starts from; empty: the engine's default */
     rt_str session_id;   /* run in this session */
@@ -186,6 +204,30 @@ typedef struct rt_engine_stats { /* the names of S2-27 */
 
 rt_engine_stats rt_engine_stats_get(rt_engine *engine);
 void rt_engine_stats_write(const rt_engine_stats *stats, rt_json_writer *w);
+
+/* -- Tools ---------------------------------------------------------------------------------------
+ */
+
+typedef struct rt_tool_request {
+    const rt_caller *caller;
+    rt_str tool;      /* as it was written: "github:listCommits" */
+    rt_str arguments; /* a JSON object */
+    rt_str execution_id, session_id;
+    rt_str reason;           /* for who is asked: "called over MCP" */
+    uint64_t deadline_ns;    /* 0: a minute from when it is called */
+    rt_canceller *canceller; /* may be NULL */
+    rt_trace trace;
+    void (*on_wait)(void *ctx, bool is_waiting); /* for a person's word; may be NULL */
+    void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
+    void *ctx;
+} rt_tool_request;
+
+/*
+ * Calls a tool: grants, approval, trace and record are the same as for code. True also when the
+ * tool itself failed (out->is_error). RT_DENIED, RT_NOT_FOUND with a suggestion, RT_UNAVAILABLE.
+ */
+bool rt_engine_call(rt_engine *engine, const rt_tool_request *request, rt_arena *arena,
+                    rt_tool_result *out, rt_error *err);
 
 /* -- Approvals: what needs a person's word -------------------------------------------------------
  */

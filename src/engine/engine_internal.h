@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
+#include "engine/gate.h"
 
 /* -- Admission (admission.c) ------------------------------------------------------------------- */
 
@@ -52,6 +53,16 @@ admission_counts engine_admission_counts(admission *a);
 
 /* -- The passage ------------------------------------------------------------------------------- */
 
+/* What is left of a run's calls (desk.c). */
+typedef struct engine_desk_report {
+    uint64_t calls, failures;
+    uint64_t bytes_in, bytes_out; /* results, arguments */
+    size_t id_count;
+    rt_str ids; /* JSON array of the tools' names */
+    char transcript_hash[RT_SHA256_HEX];
+    bool has_effects; /* some tool may have changed something */
+} engine_desk_report;
+
 typedef struct running running; /* one row of the table of what is under way (jobs.c) */
 
 typedef struct passage {
@@ -80,11 +91,15 @@ typedef struct passage {
     rt_session_hold session;
     bool has_turn; /* in the session */
 
-    rt_privacy_wish privacy; /* as asked, unless the operator switched it off */
-    rt_str input;            /* as the code sees it */
-    rt_privacy_vault *vault; /* what the tokens of this run stand for */
+    rt_privacy_wish privacy;  /* as asked, unless the operator switched it off */
+    rt_str input, stdin_data; /* as the code sees them */
+    rt_str kept_value;        /* the answer's, before anything was put back: what may be kept */
+    rt_privacy_vault *vault;  /* what the tokens of this run stand for */
+    pthread_mutex_t pii_lock; /* of these two while the code runs (protect_tools.c) */
     rt_privacy_report pii_in, pii_out;
     bool has_validation, has_invalid; /* a value did not fit its schema */
+    engine_grant grant;               /* what its code may call */
+    engine_desk_report calls;
 
     bool has_outcome;
     rt_outcome outcome;
@@ -180,6 +195,8 @@ const rt_policy *engine_session_policy(const rt_session_hold *hold, rt_str *lang
 /* One run at a time: waits for the turn, before a slot is taken; and passes it on. */
 bool engine_session_turn(rt_session_hold *hold, rt_canceller *canceller, rt_error *err);
 void engine_session_pass(rt_session_hold *hold);
+/* Its vault, made when first asked for; the share is the caller's to close. */
+bool engine_session_vault(rt_session_hold *hold, rt_privacy_vault **out, rt_error *err);
 void engine_sessions_end_user(sessions *s, rt_str organisation_id, rt_str user_id);
 void engine_session_ran(rt_session_hold *hold); /* counts a run, and notices a death */
 

@@ -322,11 +322,13 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->code_agent_id,
         &to->code_agent_version,
         &to->user_id,
+        &to->intent,
     };
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         if (texts[i]->ptr)
             *texts[i] = rt_arena_str(&job->arena, *texts[i]);
     to->policy = copy_json(from->policy, &job->arena);
+    to->tools = copy_json(from->tools, &job->arena);
     to->input_schema = copy_json(from->input_schema, &job->arena);
     to->output_schema = copy_json(from->output_schema, &job->arena);
     to->input_json = (rt_json){ 0 };

@@ -3,9 +3,9 @@
  * price.c - what a run cost, and what it kept out of the model's context.
  *
  * Tokens are characters by chars_per_token, rounded up (S0-28): of the code, the input and the
- * answer. Saved is what the same data would have taken in the model's context (input, whole output
- * and files) less what the answer carries. The traditional cost is that of all of it passing
- * through the model, at the operator's rate.
+ * answer. Saved is what the same data would have taken in the model's context (input, whole output,
+ * files, what tools were told and said) less what the answer carries. The traditional cost is that
+ * of all of it passing through the model, at the operator's rate.
  */
 #include "engine/engine_internal.h"
 
@@ -35,7 +35,8 @@ bool engine_price(passage *p, rt_error *err)
     for (size_t i = 0; i < o->artifact_count; i++)
         files += o->artifacts[i].size;
     p->tokens = engine_tokens(rates, asked + answered);
-    uint64_t all = engine_tokens(rates, asked + p->full_output_bytes + files);
+    uint64_t all = engine_tokens(rates, asked + p->full_output_bytes + files + p->calls.bytes_in +
+                                            p->calls.bytes_out);
     uint64_t carried = engine_tokens(rates, rt_utf8_length(p->request->code) + answered +
                                                 (o->has_value ? o->out.len : 0) + o->err.len);
     p->tokens_saved = all > carried ? all - carried : 0;

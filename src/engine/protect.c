@@ -4,12 +4,14 @@
  *
  * With a privacy mode, code gets its input masked, and everything that comes out of it is masked
  * again before anybody else sees it: the value, both streams, the error, files of text. Values
- * behind tokens are in a vault of this run, in memory, and gone with it; they come back only into
- * the answer, and only when the request asked for that. What was found goes on record by type.
+ * behind tokens are in a vault of this run or of its session, in memory, and gone with it; they
+ * come back only into the answer, and only when the request asked for that. What was found goes on
+ * record by type. Tool calls while it runs are in protect_tools.c.
  */
 #include "engine/engine_internal.h"
+#include "engine/protect.h"
 
-static rt_privacy_mask mask_of(const passage *p)
+rt_privacy_mask engine_mask(const passage *p)
 {
     return (rt_privacy_mask){ .mode = p->privacy.mode,
                               .vault = p->vault,
@@ -20,7 +22,7 @@ static bool mask_json(passage *p, rt_json value, rt_privacy_report *found, rt_st
                       rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_privacy_mask mask = mask_of(p);
+    rt_privacy_mask mask = engine_mask(p);
     rt_buf_init(&text, RT_JSON_SIZE_CEILING);
     if (!rt_privacy_mask_json(value, &mask, &text, found, err) || !rt_buf_ok(&text, err))
         return false;
@@ -28,42 +30,50 @@ static bool mask_json(passage *p, rt_json value, rt_privacy_report *found, rt_st
     return true;
 }
 
-static bool mask_text(passage *p, rt_str *text, rt_error *err)
+static bool mask_text(passage *p, rt_str *text, rt_privacy_report *found, rt_error *err)
 {
     rt_buf masked RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_privacy_mask mask = mask_of(p);
+    rt_privacy_mask mask = engine_mask(p);
     if (text->len == 0)
         return true;
     rt_buf_init(&masked, RT_JSON_SIZE_CEILING);
-    if (!rt_privacy_mask_text(*text, &mask, &masked, &p->pii_out, err) || !rt_buf_ok(&masked, err))
+    if (!rt_privacy_mask_text(*text, &mask, &masked, found, err) || !rt_buf_ok(&masked, err))
         return false;
     *text = rt_arena_str(p->arena, rt_buf_str(&masked));
     return true;
 }
 
-bool engine_protect_input(passage *p, rt_error *err)
+/* Code in a session meets the tokens of earlier runs, so it has one vault as long as it lives. */
+static bool open_vault(passage *p, rt_error *err)
+{
+    if (p->session.session)
+        return engine_session_vault(&p->session, &p->vault, err);
+    return rt_privacy_vault_open(&p->vault, err);
+}
+
+static bool mask_input(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
     rt_json value = r->input_json;
-    p->input = r->input;
-    if (p->privacy.mode == RT_PRIVACY_OFF)
-        return true;
-    if (p->privacy.mode == RT_PRIVACY_TOKENS && !rt_privacy_vault_open(&p->vault, err))
-        return rt_wrap(err, "the vault of the run");
     if (!r->has_input)
         return true;
-    if (r->is_input_text) {
-        rt_str text = r->input;
-        rt_privacy_report out = p->pii_out;
-        bool ok = mask_text(p, &text, err);
-        p->pii_in = p->pii_out;
-        p->pii_out = out;
-        p->input = text;
-        return ok || rt_wrap(err, "mask the input");
-    }
+    if (r->is_input_text)
+        return mask_text(p, &p->input, &p->pii_in, err);
     if (rt_json_is_absent(value) && !rt_json_parse(r->input, p->arena, &value, err))
-        return rt_wrap(err, "input");
-    return mask_json(p, value, &p->pii_in, &p->input, err) || rt_wrap(err, "mask the input");
+        return false;
+    return mask_json(p, value, &p->pii_in, &p->input, err);
+}
+
+bool engine_protect_input(passage *p, rt_error *err)
+{
+    p->input = p->request->input;
+    p->stdin_data = p->request->stdin_data;
+    if (p->privacy.mode == RT_PRIVACY_OFF)
+        return true;
+    if (p->privacy.mode == RT_PRIVACY_TOKENS && !open_vault(p, err))
+        return rt_wrap(err, "the vault of the run");
+    return (mask_input(p, err) && mask_text(p, &p->stdin_data, &p->pii_in, err)) ||
+           rt_wrap(err, "mask the input");
 }
 
 static bool mask_files(passage *p, rt_error *err)
@@ -72,9 +82,11 @@ static bool mask_files(passage *p, rt_error *err)
         rt_file *f = &p->outcome.artifacts[i];
         bool is_text =
             rt_utf8_valid(f->data) && !memchr(f->data.ptr ? f->data.ptr : "", 0, f->data.len);
+        if (!mask_text(p, &f->name, &p->pii_out, err))
+            return false;
         if (f->is_cut || !is_text)
             continue;
-        if (!mask_text(p, &f->data, err))
+        if (!mask_text(p, &f->data, &p->pii_out, err))
             return false;
         f->size = f->data.len;
     }
@@ -84,13 +96,16 @@ static bool mask_files(passage *p, rt_error *err)
 static bool mask_outcome(passage *p, rt_error *err)
 {
     rt_outcome *o = &p->outcome;
+    rt_str *texts[] = { &o->out,           &o->err,         &o->error.name,
+                        &o->error.message, &o->error.stack, &o->error.hint };
     rt_json value;
     if (o->has_value && (!rt_json_parse(o->value, p->arena, &value, err) ||
                          !mask_json(p, value, &p->pii_out, &o->value, err)))
         return false;
-    return mask_text(p, &o->out, err) && mask_text(p, &o->err, err) &&
-           mask_text(p, &o->error.message, err) && mask_text(p, &o->error.stack, err) &&
-           mask_files(p, err);
+    for (size_t i = 0; i < RT_COUNT(texts); i++)
+        if (!mask_text(p, texts[i], &p->pii_out, err))
+            return false;
+    return mask_files(p, err);
 }
 
 /* The answer alone gets its values back; what is kept and recorded has the tokens. */
@@ -120,10 +135,12 @@ static bool tell_streams(passage *p)
 
 bool engine_protect_output(passage *p, rt_error *err)
 {
+    p->kept_value = p->outcome.value;
     if (p->privacy.mode == RT_PRIVACY_OFF)
         return true;
     if (!mask_outcome(p, err))
         return rt_wrap(err, "mask what came out");
+    p->kept_value = p->outcome.value;
     if (!tell_streams(p))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     return !p->privacy.is_detokenized || !p->vault || put_values_back(p, err);

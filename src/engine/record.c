@@ -51,15 +51,16 @@ static void keep_data(const passage *p, rt_execution_row *row)
     if (!p->engine->config.keeps_data)
         return;
     row->kept_code = rt_str_slice(p->request->code, 0, KEPT_MAX);
-    row->kept_input = rt_str_slice(p->request->input, 0, KEPT_MAX);
+    row->kept_input = rt_str_slice(p->input, 0, KEPT_MAX);
     row->kept_output =
-        rt_str_slice(p->outcome.has_value ? p->outcome.value : p->outcome.out, 0, KEPT_MAX);
+        rt_str_slice(p->outcome.has_value ? p->kept_value : p->outcome.out, 0, KEPT_MAX);
 }
 
 static void seal_answer(const passage *p, rt_execution_row *row)
 {
+    bool has_values = p->privacy.is_detokenized && p->vault; /* which are kept nowhere */
     if (p->request->idempotency_key.len == 0 || p->answer->json.len > ANSWER_MAX ||
-        p->engine->config.forgets_answers)
+        p->engine->config.forgets_answers || has_values)
         return;
     row->answer = rt_vault_seal(p->engine->config.vault, engine_answer_purpose(p->id, p->arena),
                                 p->answer->json, p->arena);
@@ -91,6 +92,8 @@ bool engine_record(passage *p, rt_error *err)
     row.error_type = o->has_error ? o->error.type : (rt_str){ 0 };
     row.error_message = describe_error(p);
     row.output_hash = rt_str_of(p->output_hash);
+    row.transcript_hash = rt_str_of(p->calls.transcript_hash);
+    row.tool_ids = p->calls.ids;
     row.output_bytes = p->full_output_bytes;
     row.duration_us = o->wall_us;
     row.cpu_us = o->cpu_us;

@@ -19,6 +19,7 @@ typedef enum member_kind {
     M_POLICY,
     M_PRIVACY,
     M_SCHEMA,
+    M_TOOLS,
     M_IGNORED, /* read by the surface itself */
 } member_kind;
 
@@ -42,6 +43,8 @@ static const struct member {
     { "user_id", M_LABEL, offsetof(rt_request, user_id), NULL },
     { "cache", M_CHOICE, offsetof(rt_request, cache), "bypass use refresh" },
     { "privacy", M_PRIVACY, 0, NULL },
+    { "tools", M_TOOLS, offsetof(rt_request, tools), NULL },
+    { "intent", M_TEXT, offsetof(rt_request, intent), NULL },
     { "input_schema", M_SCHEMA, offsetof(rt_request, input_schema), NULL },
     { "output_schema", M_SCHEMA, offsetof(rt_request, output_schema), NULL },
     { "wait", M_IGNORED, 0, NULL },
@@ -136,6 +139,9 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena, 
         return true;
     case M_PRIVACY:
         return rt_json_type(value) == RT_JSON_NULL || read_privacy(value, out, err);
+    case M_TOOLS:
+        *(rt_json *)field = value;
+        return true; /* grant.c looks into it */
     case M_SCHEMA:
         return read_schema(m, value, field, err);
     default:

@@ -2,7 +2,7 @@
 /*
  * run.c - the run itself: what the stages before found out becomes an rt_run.
  */
-#include "engine/engine_internal.h"
+#include "engine/desk.h"
 
 bool engine_tell_output(passage *p, int stream, rt_str text)
 {
@@ -38,7 +38,7 @@ bool engine_run(passage *p, rt_error *err)
                    .input = p->input,
                    .has_input = r->has_input,
                    .is_input_text = r->is_input_text,
-                   .stdin_data = r->stdin_data,
+                   .stdin_data = p->stdin_data,
                    .live = p->session.live,
                    .canceller = p->canceller,
                    .on_output = is_heard ? take_output : NULL,
@@ -50,7 +50,10 @@ bool engine_run(passage *p, rt_error *err)
     }
     if (!tell_start(p))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
-    if (!runtime->execute(runtime, &run, p->arena, &p->outcome, err))
+    run.desk = engine_desk_open(p);
+    bool ok = runtime->execute(runtime, &run, p->arena, &p->outcome, err);
+    engine_desk_close(run.desk, p->arena, &p->calls);
+    if (!ok)
         return false;
     p->has_outcome = true;
     p->outcome.id = p->id;

@@ -25,6 +25,7 @@ typedef struct session {
     rt_session_row row;
     rt_live *live;
     rt_policy policy;
+    rt_privacy_vault *vault; /* what the tokens of its runs stand for; a branch shares it */
     unsigned holders;
     bool is_ended, is_changed;
     bool is_busy;     /* a run has its turn */
@@ -46,6 +47,7 @@ struct sessions {
 static void free_session(session *s)
 {
     rt_live_close(s->live);
+    rt_privacy_vault_closep(&s->vault);
     rt_arena_done(&s->arena);
     free(s);
 }
@@ -364,7 +366,8 @@ bool rt_session_branch(rt_engine *e, const rt_caller *caller, rt_str id, rt_str 
     s->row.policy = rt_arena_str(&s->arena, from->row.policy);
     s->policy = from->policy;
     copy_lists(&s->policy, &s->arena);
-    if (!rt_live_branch(source.live, &s->live, err)) {
+    if (!engine_session_vault(&source, &s->vault, err) ||
+        !rt_live_branch(source.live, &s->live, err)) {
         free_session(s);
         leave_room(e->sessions);
         return false; /* what it says begins with the branch already */
@@ -401,6 +404,18 @@ bool rt_session_take(rt_engine *e, const rt_caller *caller, rt_str id, rt_sessio
         return fail_elsewhere(e, caller, id, err);
     *out = (rt_session_hold){ e, s, s->live };
     return true;
+}
+
+bool engine_session_vault(rt_session_hold *hold, rt_privacy_vault **out, rt_error *err)
+{
+    session *s = hold->session;
+    sessions *all = hold->engine->sessions;
+    pthread_mutex_lock(&all->lock);
+    bool ok = s->vault || rt_privacy_vault_open(&s->vault, err);
+    if (ok)
+        *out = rt_privacy_vault_share(s->vault);
+    pthread_mutex_unlock(&all->lock);
+    return ok;
 }
 
 void rt_session_let_go(rt_session_hold *hold)

@@ -92,7 +92,7 @@ bool engine_shelve(passage *p, rt_error *err)
     rt_json_writer w;
     (void)err;
     p->full_output_bytes = o->value.len + o->out.len + o->err.len;
-    rt_sha256_hex(o->has_value ? o->value : o->out, p->output_hash);
+    rt_sha256_hex(o->has_value ? p->kept_value : o->out, p->output_hash);
     shelve_files(p);
     bool is_value_big = o->has_value && o->value.len > budget;
     if (!is_value_big && o->out.len <= budget && o->err.len <= budget)
@@ -100,7 +100,7 @@ bool engine_shelve(passage *p, rt_error *err)
     rt_json_begin(&w, &list);
     rt_jw_array(&w);
     if (is_value_big) {
-        rt_str value = o->value;
+        rt_str value = p->kept_value; /* never what was put back */
         shelve_output(p, "result", "result.json", "application/json", &value, &w);
         o->has_value = false;
     }

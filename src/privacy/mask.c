@@ -93,7 +93,7 @@ static bool render(const rt_privacy_mask *mask, unsigned type, rt_str value, rt_
     }
 }
 
-static rt_privacy_options options_of(const rt_privacy_mask *mask)
+rt_privacy_options privacy_mask_options(const rt_privacy_mask *mask)
 {
     rt_privacy_options options = mask->scan;
     if (options.min_score[RT_PII_URL] == 0)
@@ -132,7 +132,7 @@ bool rt_privacy_mask_text(rt_str text, const rt_privacy_mask *mask, rt_buf *out,
                           rt_privacy_report *report, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    rt_privacy_options options = options_of(mask);
+    rt_privacy_options options = privacy_mask_options(mask);
     bool found;
     assert(mask->mode != RT_PRIVACY_TOKENS || mask->vault);
     if (mask->mode == RT_PRIVACY_OFF) {
@@ -145,8 +145,8 @@ bool rt_privacy_mask_text(rt_str text, const rt_privacy_mask *mask, rt_buf *out,
 /* ---- JSON ---- */
 
 typedef struct json_walk {
-    const rt_privacy_mask *mask;   /* masking, or … */
-    const rt_privacy_vault *vault; /* … unmasking */
+    const rt_privacy_mask *mask; /* masking, or … */
+    rt_privacy_vault *vault;     /* … unmasking */
     rt_privacy_options options;
     rt_privacy_report *report;
     rt_json_writer w;
@@ -240,16 +240,15 @@ bool rt_privacy_mask_json(rt_json doc, const rt_privacy_mask *mask, rt_buf *out,
         rt_json_print(doc, out);
         return rt_buf_ok(out, err);
     }
-    walk.options = options_of(mask);
+    walk.options = privacy_mask_options(mask);
     rt_json_begin(&walk.w, out);
     return walk_value(&walk, doc, mask->scan.label, err) && rt_buf_ok(out, err);
 }
 
 /* ---- back again ---- */
 
-/* The token at text[i] == '[': its end and what it stands for. False: it is none of ours. */
-static bool read_token(rt_str text, size_t i, const rt_privacy_vault *vault, size_t *end,
-                       unsigned *type, uint64_t *number)
+bool privacy_token_read(rt_str text, size_t i, rt_privacy_vault *vault, size_t *end, unsigned *type,
+                        uint64_t *number)
 {
     size_t most = RT_MIN(text.len, i + PRIVACY_NAME_MAX + 24), stop = i + 1, bar = 0;
     while (stop < most && text.ptr[stop] != ']') {
@@ -264,7 +263,7 @@ static bool read_token(rt_str text, size_t i, const rt_privacy_vault *vault, siz
            privacy_vault_type(vault, rt_str_slice(text, i + 1, bar), type);
 }
 
-bool rt_privacy_unmask_text(rt_str text, const rt_privacy_vault *vault, rt_buf *out, rt_error *err)
+bool rt_privacy_unmask_text(rt_str text, rt_privacy_vault *vault, rt_buf *out, rt_error *err)
 {
     size_t done = 0, end;
     unsigned type;
@@ -275,7 +274,7 @@ bool rt_privacy_unmask_text(rt_str text, const rt_privacy_vault *vault, rt_buf *
         if (!open)
             break;
         i = (size_t)(open - text.ptr);
-        if (!read_token(text, i, vault, &end, &type, &number))
+        if (!privacy_token_read(text, i, vault, &end, &type, &number))
             continue;
         if (!rt_privacy_vault_get(vault, type, (size_t)number, &value, err))
             return rt_wrap(err, "token %.*s", (int)(end - i), text.ptr + i);
@@ -288,20 +287,9 @@ bool rt_privacy_unmask_text(rt_str text, const rt_privacy_vault *vault, rt_buf *
     return rt_buf_ok(out, err);
 }
 
-bool rt_privacy_unmask_json(rt_json doc, const rt_privacy_vault *vault, rt_buf *out, rt_error *err)
+bool rt_privacy_unmask_json(rt_json doc, rt_privacy_vault *vault, rt_buf *out, rt_error *err)
 {
     json_walk walk RT_CLEANUP(walk_done) = { .vault = vault };
     rt_json_begin(&walk.w, out);
     return walk_value(&walk, doc, RT_STR(""), err) && rt_buf_ok(out, err);
-}
-
-void rt_privacy_report_write(const rt_privacy_report *report, rt_pii_style style,
-                             const rt_privacy_patterns *patterns, rt_json_writer *w)
-{
-    rt_jw_array(w);
-    for (unsigned type = 0; type < RT_PII_MAX; type++)
-        if (report->counts[type])
-            rt_jw_str(w, type < RT_PII_BUILTIN ? rt_str_of(rt_pii_name(type, style))
-                                               : rt_privacy_patterns_name(patterns, type));
-    rt_jw_end(w);
 }

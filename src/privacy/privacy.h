@@ -135,18 +135,20 @@ typedef struct rt_privacy_vault rt_privacy_vault;
 #define RT_PRIVACY_VAULT_BYTES_MAX  ((size_t)64 << 20)
 #define RT_PRIVACY_VAULT_VALUES_MAX ((size_t)1 << 20)
 
+/* Any thread may use a vault; each share of it is closed once, and the last one wipes it. */
 bool rt_privacy_vault_open(rt_privacy_vault **out, rt_error *err);
-void rt_privacy_vault_closep(rt_privacy_vault **vault); /* wipes */
-void rt_privacy_vault_wipe(rt_privacy_vault *vault);    /* forgets all; it can be used again */
-size_t rt_privacy_vault_count(const rt_privacy_vault *vault);
-bool rt_privacy_vault_is_locked(const rt_privacy_vault *vault); /* none of it can be swapped out */
+rt_privacy_vault *rt_privacy_vault_share(rt_privacy_vault *vault);
+void rt_privacy_vault_closep(rt_privacy_vault **vault);
+void rt_privacy_vault_wipe(rt_privacy_vault *vault); /* forgets all; it can be used again */
+size_t rt_privacy_vault_count(rt_privacy_vault *vault);
+bool rt_privacy_vault_is_locked(rt_privacy_vault *vault); /* none of it can be swapped out */
 
 /* The number in the new token; with is_stable, an equal value's of that type. */
 bool rt_privacy_vault_add(rt_privacy_vault *vault, unsigned type, rt_str value, bool is_stable,
                           size_t *number, rt_error *err);
 
 /* The value is borrowed from the vault. RT_NOT_FOUND: it never gave out this token. */
-bool rt_privacy_vault_get(const rt_privacy_vault *vault, unsigned type, size_t number, rt_str *out,
+bool rt_privacy_vault_get(rt_privacy_vault *vault, unsigned type, size_t number, rt_str *out,
                           rt_error *err);
 
 /* -- Masking and unmasking --------------------------------------------------------------------- */
@@ -188,11 +190,19 @@ bool rt_privacy_mask_json(rt_json doc, const rt_privacy_mask *mask, rt_buf *out,
                           rt_privacy_report *report, rt_error *err);
 
 /* Each token back to its value, in keys too. RT_NOT_FOUND: one that this vault did not give out. */
-bool rt_privacy_unmask_text(rt_str text, const rt_privacy_vault *vault, rt_buf *out, rt_error *err);
-bool rt_privacy_unmask_json(rt_json doc, const rt_privacy_vault *vault, rt_buf *out, rt_error *err);
+bool rt_privacy_unmask_text(rt_str text, rt_privacy_vault *vault, rt_buf *out, rt_error *err);
+bool rt_privacy_unmask_json(rt_json doc, rt_privacy_vault *vault, rt_buf *out, rt_error *err);
+
+/* What the strings of a document hold, and the tokens and redactions that stand for such data
+ * already; a token counts when `vault` (may be NULL) gave it out. */
+bool rt_privacy_count_json(rt_json doc, const rt_privacy_mask *mask, rt_privacy_report *report,
+                           rt_error *err);
 
 /* The types found, as a JSON array of names: ["email","creditCard"]. */
 void rt_privacy_report_write(const rt_privacy_report *report, rt_pii_style style,
+                             const rt_privacy_patterns *patterns, rt_json_writer *w);
+/* With how many of each: {"email":2,"creditCard":1}. */
+void rt_privacy_counts_write(const rt_privacy_report *report, rt_pii_style style,
                              const rt_privacy_patterns *patterns, rt_json_writer *w);
 
 #endif

@@ -248,7 +248,14 @@ double privacy_entropy(rt_str s);
 enum { PRIVACY_NAME_MAX = 32 };
 
 void privacy_vault_name(rt_privacy_vault *vault, unsigned type, rt_str name);
-bool privacy_vault_type(const rt_privacy_vault *vault, rt_str name, unsigned *type);
+bool privacy_vault_type(rt_privacy_vault *vault, rt_str name, unsigned *type);
+
+/* What is looked for when it is to be masked. */
+rt_privacy_options privacy_mask_options(const rt_privacy_mask *mask);
+
+/* The token at text[i] == '[': its end and what it stands for. False: it is none of ours. */
+bool privacy_token_read(rt_str text, size_t i, rt_privacy_vault *vault, size_t *end, unsigned *type,
+                        uint64_t *number);
 
 bool privacy_patterns_scan(privacy_scan *scan, const rt_privacy_patterns *patterns, rt_error *err);
 

@@ -6,11 +6,13 @@
  * of core dumps, not inherited by children. A page never moves, so a value can be lent. Indexes
  * hold positions and keyed hashes, no values; they are ordinary memory.
  *
- * One thread at a time.
+ * A run's tool calls come and go on several threads, so a lock is taken by every function that
+ * other rooms call; what is lent stays where it is until the vault is wiped.
  */
 #include "privacy/privacy_internal.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -31,6 +33,8 @@ typedef struct entry {
 } entry;
 
 struct rt_privacy_vault {
+    pthread_mutex_t lock; /* of all that follows */
+    unsigned holders;
     page *pages;
     size_t bytes;
     entry *entries;
@@ -49,9 +53,19 @@ bool rt_privacy_vault_open(rt_privacy_vault **out, rt_error *err)
     (void)err;
     if (!vault)
         rt_out_of_memory(sizeof(*vault));
+    pthread_mutex_init(&vault->lock, NULL);
+    vault->holders = 1;
     rt_random_bytes(&vault->key, sizeof(vault->key));
     *out = vault;
     return true;
+}
+
+rt_privacy_vault *rt_privacy_vault_share(rt_privacy_vault *vault)
+{
+    pthread_mutex_lock(&vault->lock);
+    vault->holders++;
+    pthread_mutex_unlock(&vault->lock);
+    return vault;
 }
 
 static void drop_pages(rt_privacy_vault *vault)
@@ -66,7 +80,7 @@ static void drop_pages(rt_privacy_vault *vault)
     vault->bytes = 0;
 }
 
-void rt_privacy_vault_wipe(rt_privacy_vault *vault)
+static void forget_all(rt_privacy_vault *vault)
 {
     drop_pages(vault);
     if (vault->entries)
@@ -81,27 +95,45 @@ void rt_privacy_vault_wipe(rt_privacy_vault *vault)
     rt_random_bytes(&vault->key, sizeof(vault->key));
 }
 
+void rt_privacy_vault_wipe(rt_privacy_vault *vault)
+{
+    pthread_mutex_lock(&vault->lock);
+    forget_all(vault);
+    pthread_mutex_unlock(&vault->lock);
+}
+
 void rt_privacy_vault_closep(rt_privacy_vault **vault)
 {
     rt_privacy_vault *v = RT_TAKE(*vault);
     if (!v)
         return;
-    rt_privacy_vault_wipe(v);
+    pthread_mutex_lock(&v->lock);
+    bool is_last = --v->holders == 0;
+    pthread_mutex_unlock(&v->lock);
+    if (!is_last)
+        return;
+    forget_all(v);
+    pthread_mutex_destroy(&v->lock);
     explicit_bzero(v, sizeof(*v));
     free(v);
 }
 
-size_t rt_privacy_vault_count(const rt_privacy_vault *vault)
+size_t rt_privacy_vault_count(rt_privacy_vault *vault)
 {
-    return vault->count;
+    pthread_mutex_lock(&vault->lock);
+    size_t count = vault->count;
+    pthread_mutex_unlock(&vault->lock);
+    return count;
 }
 
-bool rt_privacy_vault_is_locked(const rt_privacy_vault *vault)
+bool rt_privacy_vault_is_locked(rt_privacy_vault *vault)
 {
+    bool is_locked = true;
+    pthread_mutex_lock(&vault->lock);
     for (const page *p = vault->pages; p; p = p->next)
-        if (!p->is_locked)
-            return false;
-    return true;
+        is_locked &= p->is_locked;
+    pthread_mutex_unlock(&vault->lock);
+    return is_locked;
 }
 
 /* ---- keeping values ---- */
@@ -188,8 +220,8 @@ static void make_room_for_slot(rt_privacy_vault *vault)
     free(old);
 }
 
-bool rt_privacy_vault_add(rt_privacy_vault *vault, unsigned type, rt_str value, bool is_stable,
-                          size_t *number, rt_error *err)
+static bool add(rt_privacy_vault *vault, unsigned type, rt_str value, bool is_stable,
+                size_t *number, rt_error *err)
 {
     entry e = { .type = type };
     size_t *slot = NULL;
@@ -222,30 +254,45 @@ bool rt_privacy_vault_add(rt_privacy_vault *vault, unsigned type, rt_str value, 
     return true;
 }
 
-bool rt_privacy_vault_get(const rt_privacy_vault *vault, unsigned type, size_t number, rt_str *out,
+bool rt_privacy_vault_add(rt_privacy_vault *vault, unsigned type, rt_str value, bool is_stable,
+                          size_t *number, rt_error *err)
+{
+    pthread_mutex_lock(&vault->lock);
+    bool ok = add(vault, type, value, is_stable, number, err);
+    pthread_mutex_unlock(&vault->lock);
+    return ok;
+}
+
+bool rt_privacy_vault_get(rt_privacy_vault *vault, unsigned type, size_t number, rt_str *out,
                           rt_error *err)
 {
-    if (type >= RT_PII_MAX || number == 0 || number > vault->counts[type])
-        return rt_fail(err, RT_NOT_FOUND, "no such token was given out");
-    *out = vault->entries[vault->numbered[type][number - 1]].value;
-    return true;
+    pthread_mutex_lock(&vault->lock);
+    bool is_known = type < RT_PII_MAX && number > 0 && number <= vault->counts[type];
+    if (is_known)
+        *out = vault->entries[vault->numbered[type][number - 1]].value;
+    pthread_mutex_unlock(&vault->lock);
+    return is_known || rt_fail(err, RT_NOT_FOUND, "no such token was given out");
 }
 
 void privacy_vault_name(rt_privacy_vault *vault, unsigned type, rt_str name)
 {
     size_t len = RT_MIN(name.len, (size_t)PRIVACY_NAME_MAX);
+    pthread_mutex_lock(&vault->lock);
     memcpy(vault->names[type], name.ptr, len);
     vault->names[type][len] = '\0';
+    pthread_mutex_unlock(&vault->lock);
 }
 
-bool privacy_vault_type(const rt_privacy_vault *vault, rt_str name, unsigned *type)
+bool privacy_vault_type(rt_privacy_vault *vault, rt_str name, unsigned *type)
 {
-    for (unsigned t = 0; t < RT_PII_MAX; t++) {
-        const char *known = t < RT_PII_BUILTIN ? rt_pii_name(t, RT_PII_TOKEN) : vault->names[t];
-        if (known[0] && rt_str_eq_c(name, known)) {
-            *type = t;
-            return true;
-        }
-    }
-    return false;
+    unsigned t = 0;
+    while (t < RT_PII_BUILTIN && !rt_str_eq_c(name, rt_pii_name(t, RT_PII_TOKEN)))
+        t++;
+    pthread_mutex_lock(&vault->lock);
+    while (t >= RT_PII_BUILTIN && t < RT_PII_MAX &&
+           !(vault->names[t][0] && rt_str_eq_c(name, vault->names[t])))
+        t++;
+    pthread_mutex_unlock(&vault->lock);
+    *type = t;
+    return t < RT_PII_MAX;
 }

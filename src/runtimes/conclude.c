@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define MEMORY_HINT "work in smaller pieces, or allow more with --memory"
+#define MEMORY_HINT "work in smaller pieces, or allow more by the policy's memory (--memory)"
 
 static rt_str say(rt_arena *arena, const char *format, uint64_t number)
 {
@@ -33,7 +33,7 @@ static void fail_cpu(progress *p)
 {
     runtimes_fail(p->out, RT_STATUS_TIMEOUT, "TimeoutError", "cpu",
                   say(p->arena, "CPU time limit of %llums exceeded", p->run->policy->cpu_ms),
-                  RT_STR("make the code faster, or allow more with --cpu"));
+                  RT_STR("make the code faster, or allow more by the policy's cpu (--cpu)"));
 }
 
 /* What we did to the run ourselves; true when that ended it. */
@@ -47,19 +47,21 @@ static bool conclude_interruption(progress *p)
     else if (p->was_timeout && p->was_cpu_time)
         fail_cpu(p);
     else if (p->was_timeout)
-        runtimes_fail(out, RT_STATUS_TIMEOUT, "TimeoutError", "timeout",
-                      say(p->arena, "Execution exceeded timeout of %llums", policy->wall_ms),
-                      RT_STR("make the code faster, or allow more with --timeout"));
+        runtimes_fail(
+            out, RT_STATUS_TIMEOUT, "TimeoutError", "timeout",
+            say(p->arena, "Execution exceeded timeout of %llums", policy->wall_ms),
+            RT_STR("make the code faster, or allow more by the policy's timeout (--timeout)"));
     else if (p->was_flood)
         runtimes_fail(out, RT_STATUS_FAILED, "ResourceLimitError", "output",
                       say(p->arena, "Output limit of %llu bytes exceeded", policy->output_bytes),
-                      RT_STR("print less, write files to out/, or allow more with --output"));
+                      RT_STR("print less, write files to out/, or allow more by the policy's "
+                             "output (--output)"));
     else if (p->was_frame_too_big)
-        runtimes_fail(
-            out, RT_STATUS_FAILED, "ResourceLimitError", "output",
-            say(p->arena, "The answer is larger than the output limit of %llu bytes",
-                policy->output_bytes),
-            RT_STR("return a summary, write a file to out/, or allow more with --output"));
+        runtimes_fail(out, RT_STATUS_FAILED, "ResourceLimitError", "output",
+                      say(p->arena, "The answer is larger than the output limit of %llu bytes",
+                          policy->output_bytes),
+                      RT_STR("return a summary, write a file to out/, or allow more by the "
+                             "policy's output (--output)"));
     else
         return false;
     return true;
@@ -91,12 +93,14 @@ static void conclude_limits(progress *p)
     else if (p->usage.was_out_of_processes)
         name_limit(out, "processes",
                    say(p->arena,
-                       "at most %llu processes and threads may run at once; allow more with "
-                       "--processes",
+                       "at most %llu processes and threads may run at once; allow more by the "
+                       "policy's processes (--processes)",
                        policy->processes));
     else if (p->usage.was_out_of_scratch && out->error.limit.len == 0)
-        name_limit(out, "scratch",
-                   RT_STR("the scratch directory is full; allow more with --scratch"));
+        name_limit(
+            out, "scratch",
+            RT_STR(
+                "the scratch directory is full; allow more by the policy's scratch (--scratch)"));
     else if (rt_str_eq_c(out->error.limit,
                          "memory")) { /* the language noticed first, in its own line */
         out->error.message =

@@ -86,31 +86,40 @@ static bool copy_to_memory(int from, uint64_t max, int to, rt_error *err)
             return rt_fail_errno(err, "read the input");
         total += (uint64_t)n;
         if (total > max)
-            return rt_fail(
-                err, RT_LIMIT,
-                "the input is larger than the memory limit of %llu bytes; raise --memory",
-                (unsigned long long)max);
+            return rt_fail(err, RT_LIMIT,
+                           "the input is larger than the memory limit of %llu bytes; raise the "
+                           "policy's memory (--memory)",
+                           (unsigned long long)max);
         if (!rt_write_all(to, (rt_str){ chunk, (size_t)n }, err))
             return false;
     }
     return true;
 }
 
-/* A sealed memory file for large input: one copy, no path, nothing that could change under the
- * code. */
+static bool seal(int *fd, int *out)
+{
+    fcntl(*fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    lseek(*fd, 0, SEEK_SET);
+    *out = RT_TAKE_FD(*fd);
+    return true;
+}
+
+bool runtimes_memory_file(rt_str data, int *out, rt_error *err)
+{
+    int fd RT_CLEANUP(rt_closep) = memfd_create("data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return rt_fail_errno(err, "memfd_create");
+    return rt_write_all(fd, data, err) && seal(&fd, out);
+}
+
 static bool make_input_file(const rt_run *run, int *out, rt_error *err)
 {
+    if (!run->has_input_fd)
+        return runtimes_memory_file(run->input, out, err);
     int fd RT_CLEANUP(rt_closep) = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return rt_fail_errno(err, "memfd_create");
-    bool ok = run->has_input_fd ? copy_to_memory(run->input_fd, run->policy->memory_bytes, fd, err)
-                                : rt_write_all(fd, run->input, err);
-    if (!ok)
-        return false;
-    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    lseek(fd, 0, SEEK_SET);
-    *out = RT_TAKE_FD(fd);
-    return true;
+    return copy_to_memory(run->input_fd, run->policy->memory_bytes, fd, err) && seal(&fd, out);
 }
 
 /* ---- the request ---- */
@@ -166,6 +175,10 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
         for (size_t i = 0; i < p->import_count; i++)
             rt_jw_str(w, p->imports[i]);
         rt_jw_end(w);
+    }
+    if (run->desk) {
+        rt_jw_kraw(w, "tools", run->desk->servers);
+        rt_jw_ku64(w, "argument_bytes", p->output_bytes);
     }
     if (is_kept)
         rt_jw_ku64(w, "answer_bytes", p->output_bytes);
@@ -267,6 +280,10 @@ static bool is_answer(const progress *p, rt_str text)
 /* The answer is the last thing a guest says in a run; what code adds to it is not kept. */
 static bool take_frame(progress *p, rt_cell *cell, rt_str text, rt_error *err)
 {
+    if (p->answer.len == 0 && runtimes_is_call(p, text)) {
+        runtimes_desk_take(p, cell, text);
+        return true;
+    }
     if (p->answer.len > 0 || text.len == 0 || !is_answer(p, text))
         return true;
     p->answer = rt_arena_str(p->arena, text);
@@ -280,7 +297,8 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
     for (;;) {
         rt_cell_event event;
         rt_error problem = { 0 };
-        if (!rt_cell_next(cell, p->deadline_ns, &event, &problem)) {
+        runtimes_desk_serve(p, cell);
+        if (!rt_cell_next(cell, runtimes_desk_deadline(p), &event, &problem)) {
             if (problem.code != RT_LIMIT || p->was_frame_too_big) {
                 *err = problem;
                 return false;
@@ -302,6 +320,8 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
         case RT_CELL_TIME:
             if (p->answer.len > 0)
                 return rt_fail(err, RT_INTERNAL, "the cell does not say what it used");
+            if (!event.usage.was_out_of_cpu && !runtimes_desk_is_out_of_time(p))
+                break;
             if (p->pressed == 0) {
                 p->was_timeout = true;
                 p->was_cpu_time = event.usage.was_out_of_cpu;
@@ -315,6 +335,8 @@ static bool watch(progress *p, rt_cell *cell, rt_error *err)
                 return true; /* closing the cell ends it */
             press(p, cell);
             break;
+        case RT_CELL_ATTEND:
+            break; /* the desk is looked at anyway */
         case RT_CELL_EXIT:
             p->usage = event.usage;
             return true;
@@ -385,7 +407,10 @@ static bool run_in(rt_cell *cell, progress *p, const guest_kind *kind, uint64_t 
     out->start_us = (started - began) / 1000;
     p->deadline_ns = started + run->policy->wall_ms * 1000000ull;
     out->artifacts = rt_arena_alloc(p->arena, sizeof(*out->artifacts) * RT_ARTIFACTS_MAX);
-    bool ok = watch(p, cell, err) && rt_cell_artifacts(cell, keep_artifact, p, err);
+    bool ok = watch(p, cell, err);
+    if (run->desk)
+        rt_cell_attend(cell, -1);
+    ok = ok && rt_cell_artifacts(cell, keep_artifact, p, err);
     if (ok)
         runtimes_conclude(p, kind);
     out->wall_us = (rt_now_ns() - began) / 1000;

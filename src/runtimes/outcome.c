@@ -50,11 +50,11 @@ static rt_str hint_for(rt_json frame, rt_arena *arena)
     rt_json_i64(rt_json_get_c(frame, "errno"), &code);
     bool is_absolute = path.len > 0 && path.ptr[0] == '/';
     if (code == ENOENT && is_absolute && !rt_str_starts(path, RT_STR(RT_WORKDIR "/")))
-        return rt_arena_printf(
-            arena,
-            "host files are not visible in a cell; grant this one with --read %.*s, "
-            "or pass its content with --input @FILE",
-            RT_FMT(path));
+        return rt_arena_printf(arena,
+                               "host files are not visible in a cell; grant this one by the "
+                               "policy's read (--read %.*s), "
+                               "or pass its content as input",
+                               RT_FMT(path));
     if ((code == EROFS || code == EACCES || code == EPERM) && path.len > 0)
         return rt_arena_printf(
             arena,
@@ -62,9 +62,9 @@ static rt_str hint_for(rt_json frame, rt_arena *arena)
             " can (files left in " RT_WORKDIR "/out come back)",
             RT_FMT(path));
     if (code == ENOSPC || code == EDQUOT)
-        return RT_STR("the scratch directory is full; raise it with --scratch SIZE");
+        return RT_STR("the scratch directory is full; raise the policy's scratch (--scratch)");
     if (member(frame, "module").len > 0)
-        return rt_arena_printf(arena, "allow it with --imports %.*s",
+        return rt_arena_printf(arena, "allow it by the policy's imports (--imports %.*s)",
                                RT_FMT(member(frame, "module")));
     return (rt_str){ 0 };
 }

@@ -20,6 +20,14 @@ typedef struct guest_kind {
 const guest_kind *runtimes_guest(rt_str language);
 rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
 
+/* The calls of a run that are under way. */
+typedef struct desk_calls {
+    uint64_t pending[RT_DESK_PENDING_MAX]; /* their numbers */
+    size_t count;
+    uint64_t paused_ns; /* since when the code waits for a person, or up to when that is counted; 0:
+                           it does not */
+} desk_calls;
+
 /* One run in progress. */
 typedef struct progress {
     const rt_run *run;
@@ -32,7 +40,8 @@ typedef struct progress {
     bool was_cpu_time; /* the time that ran out was the CPU's */
     unsigned pressed;  /* how often it was told to end */
     int64_t id;        /* of the run, to tell its answer from what an earlier one left */
-    bool is_unheard;   /* nobody takes the output any more */
+    desk_calls calls;
+    bool is_unheard; /* nobody takes the output any more */
     rt_cell_usage usage;
 } progress;
 
@@ -44,6 +53,20 @@ void runtimes_fail(rt_outcome *out, rt_status status, const char *type, const ch
                    rt_str message, rt_str hint);
 void runtimes_read_shell_error(rt_outcome *out, rt_arena *arena);
 void runtimes_explain(rt_outcome *out, const rt_policy *policy, rt_arena *arena);
+
+/* ---- desk.c: calls of code to tools ---- */
+
+bool runtimes_is_call(const progress *p, rt_str frame);
+void runtimes_desk_take(progress *p, rt_cell *cell, rt_str frame);
+/* Sends the answers that are ready and has the cell attend to the next. */
+void runtimes_desk_serve(progress *p, rt_cell *cell);
+/* Until when to wait for the cell; moves p->deadline_ns by the time the code waits for a person. */
+uint64_t runtimes_desk_deadline(progress *p);
+/* Whether the time that passed was the run's own, and not only time to look at the desk again. */
+bool runtimes_desk_is_out_of_time(progress *p);
+
+/* A sealed memory file: one copy, no path, nothing that could change under the code. */
+bool runtimes_memory_file(rt_str data, int *out, rt_error *err);
 
 /* The program that checks code of a language, and the language it is itself written in. */
 typedef struct checker {

@@ -1,5 +1,5 @@
 /*
- * cell.c - a cell as the daemon sees it: one queue of events from six descriptors.
+ * cell.c - a cell as the daemon sees it: one queue of events from all its descriptors.
  *
  * Everything that comes out of the cell is hostile: frames are read bit by bit without ever waiting
  * for the rest of one, lengths are checked before they are believed, and a guest that stops reading
@@ -7,6 +7,7 @@
  */
 #include "sandbox/cell.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,13 +26,18 @@
 #define HELLO_MS        30000
 #define LINK_MS         10000
 #define BRANCH_MS       5000
+#define POST_MAX        (256u << 10) /* with more to read than that, the guest must read first */
 #define DRAIN_MS        1000 /* what still comes after the end was told; a guest may talk for ever */
 
 struct rt_cell {
     int lease, control, in, out[2], link, cancel;
-    int heeded;   /* somebody else's descriptor that cancels, or -1 */
-    int door;     /* the link once more, for other threads: it stays open as long as the cell */
-    rt_buf frame; /* the frame being read, its length first */
+    int heeded;       /* somebody else's descriptor that cancels, or -1 */
+    int attended;     /* somebody else's descriptor that the caller wants to know of, or -1 */
+    rt_buf post;      /* frames for the guest that its socket has not taken yet */
+    size_t post_gone; /* bytes of them that have gone */
+    int post_fd;      /* goes with their first byte, or -1 */
+    int door;         /* the link once more, for other threads: it stays open as long as the cell */
+    rt_buf frame;     /* the frame being read, its length first */
     size_t frame_taken; /* bytes of it already given to the caller */
     char chunk[CHUNK];
     rt_str feed;
@@ -71,7 +77,7 @@ rt_cell *sandbox_cell_new(int lease, const int fds[GRANT_FDS], uint64_t frame_by
     cell->out[1] = fds[GRANT_STDERR];
     cell->link = fds[GRANT_LINK];
     cell->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    cell->heeded = -1;
+    cell->heeded = cell->attended = cell->post_fd = -1;
     cell->door = -1;
     uint64_t most = frame_bytes ? frame_bytes : JAIL_FRAME_MAX;
     rt_buf_init(&cell->frame, (size_t)most + sizeof(uint32_t) + CHUNK);
@@ -106,12 +112,13 @@ void rt_cell_close(rt_cell *cell)
 {
     if (!cell)
         return;
-    int *fds[] = { &cell->lease,  &cell->control, &cell->in,     &cell->out[0],
-                   &cell->out[1], &cell->link,    &cell->cancel, &cell->door };
+    int *fds[] = { &cell->lease, &cell->control, &cell->in,   &cell->out[0], &cell->out[1],
+                   &cell->link,  &cell->cancel,  &cell->door, &cell->post_fd };
     for (size_t i = 0; i < RT_COUNT(fds); i++)
         rt_closep(fds[i]);
     forget_files(cell);
     rt_buf_done(&cell->frame);
+    rt_buf_done(&cell->post);
     rt_buf_done(&cell->attestation);
     free(cell);
 }
@@ -138,25 +145,82 @@ static bool wait_writable(int fd, rt_error *err)
     return n > 0 ? true : rt_fail(err, RT_TIMEOUT, "the guest does not read what it is sent");
 }
 
+static void forget_post(rt_cell *cell)
+{
+    rt_buf_reset(&cell->post);
+    cell->post_gone = 0;
+    rt_closep(&cell->post_fd);
+}
+
+/* Sends what the socket takes. A guest that is gone needs nothing any more. */
+static void send_post(rt_cell *cell)
+{
+    while (cell->post.len > 0) {
+        ssize_t n = jail_packet_send(cell->control, cell->post.ptr + cell->post_gone,
+                                     cell->post.len - cell->post_gone, &cell->post_fd,
+                                     cell->post_fd >= 0 ? 1 : 0);
+        if (n < 0 && errno == EAGAIN)
+            return;
+        cell->post_gone += n < 0 ? 0 : (size_t)n;
+        rt_closep(&cell->post_fd);
+        if (n < 0 || cell->post_gone == cell->post.len)
+            forget_post(cell);
+    }
+}
+
+bool rt_cell_has_post(const rt_cell *cell)
+{
+    return cell->post.len > 0;
+}
+
+void rt_cell_attend(rt_cell *cell, int fd)
+{
+    cell->attended = fd;
+}
+
+void rt_cell_post(rt_cell *cell, rt_str json, int fd)
+{
+    uint32_t size = (uint32_t)json.len;
+    size_t gone = 0;
+    assert(fd < 0 || !rt_cell_has_post(cell));
+    if (!rt_cell_has_post(cell)) {
+        ssize_t n = jail_frame_begin(cell->control, json.ptr, json.len, &fd, fd >= 0 ? 1 : 0);
+        if (n < 0 && errno != EAGAIN)
+            return;
+        gone = n < 0 ? 0 : (size_t)n;
+        if (gone == sizeof(size) + json.len)
+            return;
+        cell->post_fd = gone == 0 && fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+        cell->post_gone = gone;
+    }
+    rt_buf_add(&cell->post, (rt_str){ (const char *)&size, sizeof(size) });
+    rt_buf_add(&cell->post, json);
+}
+
 bool rt_cell_send(rt_cell *cell, rt_str json, const int *fds, size_t fd_count, rt_error *err)
 {
     uint32_t size = (uint32_t)json.len;
+    ssize_t n;
     if (json.len > JAIL_FRAME_MAX)
         return rt_fail(err, RT_LIMIT, "a message of %zu bytes; at most %u are allowed", json.len,
                        JAIL_FRAME_MAX);
-    while (jail_packet_send(cell->control, &size, sizeof(size), fds, fd_count) < 0) {
+    for (send_post(cell); rt_cell_has_post(cell); send_post(cell))
+        if (!wait_writable(cell->control, err))
+            return false;
+    while ((n = jail_frame_begin(cell->control, json.ptr, json.len, fds, fd_count)) < 0) {
         if (errno != EAGAIN)
             return rt_fail_errno(err, "speak to the guest");
         if (!wait_writable(cell->control, err))
             return false;
     }
-    while (json.len > 0) {
-        ssize_t n = send(cell->control, json.ptr, json.len, MSG_NOSIGNAL);
-        if (n >= 0)
-            json = rt_str_slice(json, (size_t)n, json.len);
-        else if (errno == EAGAIN ? !wait_writable(cell->control, err) : errno != EINTR)
-            return err->code ? false : rt_fail_errno(err, "speak to the guest");
-    }
+    if ((size_t)n == sizeof(size) + json.len)
+        return true;
+    rt_buf_add(&cell->post, (rt_str){ (const char *)&size, sizeof(size) });
+    rt_buf_add(&cell->post, json);
+    cell->post_gone = (size_t)n;
+    for (; rt_cell_has_post(cell); send_post(cell))
+        if (!wait_writable(cell->control, err))
+            return false;
     return true;
 }
 
@@ -352,7 +416,38 @@ static void hear_lease(rt_cell *cell)
     cell->drained_ns = rt_now_ns() + DRAIN_MS * 1000000ull;
 }
 
-enum { AT_CONTROL, AT_OUT, AT_ERR, AT_LINK, AT_LEASE, AT_CANCEL, AT_HEEDED, AT_IN, AT_COUNT };
+enum {
+    AT_CONTROL,
+    AT_OUT,
+    AT_ERR,
+    AT_LINK,
+    AT_LEASE,
+    AT_CANCEL,
+    AT_HEEDED,
+    AT_ATTENDED,
+    AT_IN,
+    AT_COUNT
+};
+
+/* A guest that does not read what it is sent is not heard, until it does. */
+static short control_events(const rt_cell *cell)
+{
+    return (short)((cell->post.len - cell->post_gone < POST_MAX ? POLLIN : 0) |
+                   (cell->post.len > 0 ? POLLOUT : 0));
+}
+
+/* The guest's socket, both ways; true when all that was posted has gone out. */
+static bool serve_control(rt_cell *cell, short events)
+{
+    bool had_post = rt_cell_has_post(cell);
+    if (events & POLLOUT)
+        send_post(cell);
+    if (events & ~POLLOUT)
+        read_control(cell);
+    if (cell->control < 0)
+        forget_post(cell);
+    return had_post && !rt_cell_has_post(cell);
+}
 
 static int time_left_ms(uint64_t deadline_ns)
 {
@@ -366,13 +461,14 @@ static int time_left_ms(uint64_t deadline_ns)
 static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool *is_quiet)
 {
     struct pollfd at[AT_COUNT] = {
-        [AT_CONTROL] = { .fd = cell->control, .events = POLLIN },
+        [AT_CONTROL] = { .fd = cell->control, .events = control_events(cell) },
         [AT_OUT] = { .fd = cell->out[0], .events = POLLIN },
         [AT_ERR] = { .fd = cell->out[1], .events = POLLIN },
         [AT_LINK] = { .fd = cell->link, .events = POLLIN },
         [AT_LEASE] = { .fd = cell->has_exit ? -1 : cell->lease, .events = POLLIN },
         [AT_CANCEL] = { .fd = cell->cancel, .events = POLLIN },
         [AT_HEEDED] = { .fd = cell->heeded, .events = POLLIN },
+        [AT_ATTENDED] = { .fd = cell->post.len ? -1 : cell->attended, .events = POLLIN },
         [AT_IN] = { .fd = cell->feed.len ? cell->in : -1, .events = POLLOUT },
     };
     bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
@@ -388,10 +484,13 @@ static bool look(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, bool
     }
     if (at[AT_IN].revents)
         write_feed(cell);
-    if (at[AT_CONTROL].revents)
-        read_control(cell);
+    bool is_sent = at[AT_CONTROL].revents && serve_control(cell, at[AT_CONTROL].revents);
     if (at[AT_LEASE].revents)
         hear_lease(cell);
+    if (is_sent || at[AT_ATTENDED].revents) {
+        *event = (rt_cell_event){ .kind = RT_CELL_ATTEND };
+        return true;
+    }
     if (at[AT_LINK].revents && hear_link(cell, event))
         return true;
     if (at[AT_OUT].revents && read_output(cell, 0, event))

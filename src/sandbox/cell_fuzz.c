@@ -4,8 +4,9 @@
  * waiting without end, and every event whole.
  *
  * The input is a list of deeds: one byte says who speaks (the guest on the control socket, its two
- * pipes, the first process on the link, with or without a descriptor, the warden on the lease), one
- * how many bytes follow. After a deed of 128 and more the cell is asked for what happened.
+ * pipes, the first process on the link, with or without a descriptor, the warden on the lease; from
+ * 120 on the daemon itself, that posts something), one how many bytes follow. After a deed of 128
+ * and more the cell is asked for what happened.
  */
 #include "sandbox/cell.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 enum { FRAME_MAX = 512 };
-enum deed { SPEAK, PRINT, COMPLAIN, LINK, LINK_FD, LEASE, CLOSE, FINISH, DEEDS };
+enum deed { SPEAK, PRINT, COMPLAIN, LINK, LINK_FD, LEASE, CLOSE, FINISH, DEEDS, POST };
 
 typedef struct stage {
     rt_cell *cell;
@@ -81,6 +82,9 @@ static void act(stage *s, enum deed deed, rt_str words)
     case CLOSE:
         rt_closep(words.len % 3 == 0 ? &s->control : words.len % 3 == 1 ? &s->link : &s->out);
         break;
+    case POST:
+        rt_cell_post(s->cell, words, rt_cell_has_post(s->cell) ? -1 : fd);
+        break;
     default:
         rt_cell_finish(s->cell, NULL);
         break;
@@ -103,6 +107,7 @@ static void check(const rt_cell_event *event)
         break;
     case RT_CELL_EXIT:
     case RT_CELL_TIME:
+    case RT_CELL_ATTEND:
         break;
     case RT_CELL_CANCELLED:
         assert(!"nobody cancels here");
@@ -148,7 +153,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned deeds = 0; size >= 2 && deeds < 64; deeds++) {
         size_t len = RT_MIN((size_t)data[1], size - 2);
         bool is_heard = data[0] >= 128;
-        act(&s, (enum deed)(data[0] % DEEDS), (rt_str){ (const char *)data + 2, len });
+        enum deed deed = data[0] % 128 < 120 ? (enum deed)(data[0] % DEEDS) : POST;
+        act(&s, deed, (rt_str){ (const char *)data + 2, len });
         data += 2 + len;
         size -= 2 + len;
         if (is_heard && !hear(&s))

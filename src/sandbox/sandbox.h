@@ -102,6 +102,17 @@ void rt_cell_closep(rt_cell **cell);
 rt_str rt_cell_attestation(const rt_cell *cell);
 
 bool rt_cell_send(rt_cell *cell, rt_str json, const int *fds, size_t fd_count, rt_error *err);
+/*
+ * A frame that does not wait for the guest to read: what the socket does not take now goes out as
+ * rt_cell_next() goes. While much of it waits the guest is not listened to either, so it cannot
+ * make us hold more. A descriptor (-1: none; borrowed) may come with a frame only when nothing
+ * waits. A guest that is gone gets nothing, and that is no error here: its end is told as always.
+ */
+void rt_cell_post(rt_cell *cell, rt_str json, int fd);
+bool rt_cell_has_post(const rt_cell *cell);
+/* While nothing that was posted waits, this descriptor's being readable is told (RT_CELL_ATTEND);
+ * -1: none. Borrowed. */
+void rt_cell_attend(rt_cell *cell, int fd);
 /* What the code reads on stdin; written as rt_cell_next() goes, then closed. Borrowed until then.
  */
 void rt_cell_feed(rt_cell *cell, rt_str data);
@@ -120,6 +131,7 @@ typedef enum rt_cell_event_kind {
     RT_CELL_EXIT,      /* the guest ended; comes once, after all its output */
     RT_CELL_TIME,      /* the deadline passed */
     RT_CELL_CANCELLED, /* somebody called rt_cell_cancel() */
+    RT_CELL_ATTEND,    /* all that was posted has gone out, or rt_cell_attend()'s is readable */
 } rt_cell_event_kind;
 
 /* What was refused, by which rule, and the least that would allow it. Texts are for people. */

@@ -184,6 +184,8 @@ static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)
         !check_kind(c, arguments, "context", RT_JSON_OBJECT, "an object") ||
         !read_sandbox(c, rt_json_get_c(arguments, "sandbox_config"), request))
         return false;
+    request->intent = rt_json_str(rt_json_get_c(arguments, "intent"));
+    request->tools = rt_json_get_c(arguments, "tools");
     request->session_id = rt_json_str(rt_json_get_c(arguments, "session_id"));
     request->language = rt_json_str(rt_json_get_c(arguments, "language"));
     if (request->language.len == 0 && request->session_id.len == 0)

@@ -13,9 +13,8 @@
 
 #include "server/mcp.h"
 
-#define SEARCH_DEFAULT  10
-#define SEARCH_MAX      50
-#define CALL_TIMEOUT_MS 120000
+#define SEARCH_DEFAULT 10
+#define SEARCH_MAX     50
 
 #define READ_ONLY "{\"readOnlyHint\":true,\"openWorldHint\":false}"
 #define RUNS_CODE "{\"destructiveHint\":false,\"openWorldHint\":false}"
@@ -190,45 +189,31 @@ static void write_proxied(mcp_call *c, const rt_tool_result *result, rt_json_wri
         rt_jw_kraw(w, "structuredContent", result->value);
 }
 
-/* What needs a person's word waits for it, as it would if code had called it. */
-static bool be_granted(mcp_call *c, const rt_tool_call *call, rt_error *err)
+static void tell_wait(void *ctx, bool is_waiting)
 {
-    rt_tool tool;
-    if (c->caller.role < RT_ROLE_MEMBER)
-        return rt_fail(err, RT_DENIED, "You do not have permission to call tools");
-    if (!rt_tools_find(c->mcp->config->tools, call->tool, &c->arena, &tool, err))
-        return false;
-    if (!(tool.flags & RT_TOOL_NEEDS_APPROVAL))
-        return true;
-    rt_question question = { .caller = &c->caller,
-                             .operation = tool.name,
-                             .reason = RT_STR("called over MCP"),
-                             .arguments = call->arguments };
-    mcp_progress(c, 0, 0, RT_STR("waiting for approval"));
-    return rt_engine_ask(c->mcp->config->engine, &question, &c->canceller, err);
+    if (is_waiting)
+        mcp_progress(ctx, 0, 0, RT_STR("waiting for approval"));
 }
 
 static bool proxy(mcp_call *c, rt_str name, rt_json arguments, rt_json_writer *w)
 {
-    char traceparent[RT_TRACEPARENT_SIZE] = "";
     rt_error err = { 0 };
-    rt_tool_result result = { 0 };
-    rt_tools *tools = c->mcp->config->tools;
-    if (c->trace.is_set)
-        rt_trace_format(&c->trace, traceparent);
-    rt_tool_call call = { .tool = name,
-                          .arguments = arguments_text(c, arguments),
-                          .cancel_fd = c->canceller.wake,
-                          .on_progress = tell_progress,
-                          .progress_ctx = c,
-                          .traceparent = rt_str_of(traceparent) };
-    bool ok = tools && be_granted(c, &call, &err);
-    call.deadline_ns = rt_now_ns() + CALL_TIMEOUT_MS * 1000000ull; /* not while somebody decides */
-    if (ok && rt_tools_call(tools, &call, &c->arena, &result, &err)) {
+    rt_tool_result result;
+    rt_tool_request request = { .caller = &c->caller,
+                                .tool = name,
+                                .arguments = arguments_text(c, arguments),
+                                .reason = RT_STR("called over MCP"),
+                                .canceller = &c->canceller,
+                                .trace = c->trace,
+                                .on_wait = tell_wait,
+                                .on_progress = tell_progress,
+                                .ctx = c };
+    rt_engine *engine = c->mcp->config->engine;
+    if (engine && rt_engine_call(engine, &request, &c->arena, &result, &err)) {
         write_proxied(c, &result, w);
         return true;
     }
-    if (!tools || err.code == RT_NOT_FOUND)
+    if (!engine || err.code == RT_NOT_FOUND)
         return mcp_fail(c, RT_MCP_INVALID_PARAMS, known_servers(c), "Unknown tool: %.*s",
                         (int)RT_MIN(name.len, (size_t)120), name.ptr);
     if (err.code == RT_INVALID || err.code == RT_DENIED)
@@ -265,8 +250,10 @@ const mcp_tool mcp_tools[] = {
       "\"code\":{\"type\":\"string\",\"description\":\"at most 100 KB\"},"
       "\"language\":{\"type\":\"string\",\"enum\":[\"typescript\",\"javascript\",\"python\","
       "\"bash\"],\"default\":\"typescript\"},"
-      "\"intent\":{\"type\":\"string\",\"description\":\"what the code is for: the tools that fit "
-      "are made available\"},"
+      "\"intent\":{\"type\":\"string\",\"description\":\"what the code is for: only the tools that "
+      "fit are made available\"},"
+      "\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"only these, "
+      "such as github:*\"},"
       "\"context\":{\"type\":\"object\",\"description\":\"each key becomes a variable\"},"
       "\"session_id\":{\"type\":\"string\"},"
       "\"sandbox_config\":{\"type\":\"object\",\"properties\":{"

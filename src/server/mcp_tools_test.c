@@ -68,6 +68,25 @@ static void hear(void *ctx, rt_str message, unsigned status)
         cr_assert(rt_json_parse(message, &arena, &s->answer, NULL));
 }
 
+static rt_store *store;
+
+static rt_engine *open_engine(rt_tools *tools)
+{
+    static const rt_str all[] = { { "*", 1 } };
+    rt_engine *engine;
+    rt_error err = { 0 };
+    rt_store_config memory = { .url = RT_STR("sqlite::memory:") };
+    cr_assert(rt_store_open(&memory, &store, &err) && rt_store_migrate(store, NULL, NULL, &err),
+              "%s", err.text);
+    rt_engine_config config = { .runtime = rt_placeholder_open(),
+                                .store = store,
+                                .tools = tools,
+                                .tool_rules = { .granted = { all, 1 } },
+                                .host = RT_STR("here") };
+    cr_assert(rt_engine_open(&config, &engine, &err), "%s", err.text);
+    return engine;
+}
+
 static said ask(const char *name, const char *arguments, rt_role role)
 {
     said s = { 0 };
@@ -76,7 +95,8 @@ static said ask(const char *name, const char *arguments, rt_role role)
     rt_json message;
     cr_assert(rt_tools_open(&(rt_tools_config){ 0 }, &tools, &err), "%s", err.text);
     cr_assert(rt_tools_add(tools, &github, &err), "%s", err.text);
-    rt_server_config config = { .tools = tools };
+    rt_engine *engine = open_engine(tools);
+    rt_server_config config = { .tools = tools, .engine = engine };
     mcp *m = mcp_new(&config);
     mcp_call *c = mcp_call_new(m, &(rt_caller){ .role = role });
     rt_str text = rt_arena_printf(&arena,
@@ -92,6 +112,8 @@ static said ask(const char *name, const char *arguments, rt_role role)
     mcp_call_release(c);
     mcp_free(m);
     rt_tools_close(tools);
+    rt_engine_close(engine);
+    rt_store_close(store);
     return s;
 }
 

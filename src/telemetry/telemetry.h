@@ -78,6 +78,7 @@ typedef enum rt_metric {
     RT_METRIC_COST,           /* counter   retort_cost_usd_total */
     RT_METRIC_TOKENS_SAVED,   /* counter   retort_tokens_saved_total */
     RT_METRIC_PII,            /* counter   retort_pii_detections_total{type} */
+        RT_METRIC_TOOL_CALLS,     /* counter   retort_tool_calls_total{outcome} ok error */
     RT_METRIC_TELEMETRY_SENT, /* counter   retort_telemetry_sent_total{signal} */
     RT_METRIC_TELEMETRY_DROPPED, /* counter   retort_telemetry_dropped_total{signal,reason} */
     RT_METRIC_COUNT

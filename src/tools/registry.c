@@ -449,7 +449,7 @@ bool rt_tools_resolve(rt_tools *t, rt_str written, uint64_t deadline_ns, rt_aren
     return await_list(t, server, deadline_ns, err) && find_meant(t, written, arena, out, err);
 }
 
-void rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
+bool rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
 {
     bool is_in_time = true;
     pthread_mutex_lock(&t->lock);
@@ -458,10 +458,11 @@ void rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
             e = e->next;
             continue;
         }
-        is_in_time = wait_change(t, deadline_ns);
+                is_in_time = wait_change(t, deadline_ns);
         e = t->entries;
     }
     pthread_mutex_unlock(&t->lock);
+    return is_in_time;
 }
 
 static int by_text(const void *a, const void *b)

@@ -101,7 +101,7 @@ bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, 
 bool rt_tools_resolve(rt_tools *tools, rt_str written, uint64_t deadline_ns, rt_arena *arena,
                       rt_tool *out, rt_error *err);
 /* Waits until every server has listed its tools or failed to, at most until the deadline. */
-void rt_tools_gather(rt_tools *tools, uint64_t deadline_ns);
+bool rt_tools_gather(rt_tools *tools, uint64_t deadline_ns); /* false: some have not */
 
 /* Who provides tools that can be called: names, in their order. */
 size_t rt_tools_servers(rt_tools *tools, rt_arena *arena, rt_str **out);

@@ -4,6 +4,8 @@
  *
  *     {"op":"open","live":"a","language":"python","policy":{"timeout":"5s"}}
  *     {"op":"run","live":"a","code":"x = 1","language":"python","timeout":"1s","tag":7}
+ *                                           without "live": in a fresh cell; with "desk":["github"]
+ *                                           the code has the tools of desk.h
  *     {"op":"branch","live":"a","as":"b"}   {"op":"close","live":"a"}   {"op":"alive","live":"a"}
  *     {"op":"write","live":"a","path":"x","data":"text"}   read, list, remove
  *     {"op":"cancel","tag":7}               ends a run under way: runs have a thread each
@@ -18,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "desk.h"
 #include "runtimes/runtimes.h"
 
 #define LINE_MAX_BYTES (64u << 20)
@@ -117,7 +120,14 @@ static bool do_run(job *j, rt_live *live, rt_buf *out, rt_error *err)
     if (run.has_input)
         rt_json_print(given, &input);
     run.input = rt_buf_str(&input);
-    if (!local->execute(local, &run, &j->arena, &outcome, err))
+    rt_json servers = rt_json_get_c(j->order, "desk");
+    rt_buf names RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_print(servers, &names);
+    test_desk *desk = rt_json_is_absent(servers) ? NULL : test_desk_new(rt_buf_str(&names));
+    run.desk = desk ? test_desk_face(desk) : NULL;
+    bool ok = local->execute(local, &run, &j->arena, &outcome, err);
+    test_desk_free(desk);
+    if (!ok)
         return false;
     rt_buf_add(out, RT_STR(",\"outcome\":"));
     rt_json_begin(&w, out);

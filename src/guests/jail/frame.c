@@ -16,14 +16,14 @@
 
 #define FDS_MAX 16
 
-ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count)
+static ssize_t send_parts(int fd, struct iovec *parts, size_t count, const int *fds,
+                          size_t fd_count)
 {
     union {
         struct cmsghdr header;
         char space[CMSG_SPACE(sizeof(int) * FDS_MAX)];
     } control;
-    struct iovec part = { .iov_base = (void *)data, .iov_len = len };
-    struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+    struct msghdr msg = { .msg_iov = parts, .msg_iovlen = count };
     if (fd_count > FDS_MAX) {
         errno = EINVAL;
         return -1;
@@ -43,6 +43,12 @@ ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, s
         n = sendmsg(fd, &msg, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     return n;
+}
+
+ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count)
+{
+    struct iovec part = { .iov_base = (void *)data, .iov_len = len };
+    return send_parts(fd, &part, 1, fds, fd_count);
 }
 
 static size_t take_fds(struct msghdr *msg, int *fds, size_t fds_max)
@@ -98,6 +104,18 @@ static bool send_rest(int fd, const char *data, size_t len, rt_error *err)
     return true;
 }
 
+ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, size_t fd_count)
+{
+    uint32_t size = (uint32_t)len;
+    struct iovec parts[] = { { .iov_base = &size, .iov_len = sizeof(size) },
+                             { .iov_base = (void *)data, .iov_len = len } };
+    if (len > JAIL_FRAME_MAX) {
+        errno = EMSGSIZE;
+        return -1;
+    }
+    return send_parts(fd, parts, 2, fds, fd_count);
+}
+
 bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_t fd_count,
                      rt_error *err)
 {
@@ -105,9 +123,16 @@ bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_
     if (len > JAIL_FRAME_MAX)
         return rt_fail(err, RT_LIMIT, "a message of %zu bytes; at most %u are allowed", len,
                        JAIL_FRAME_MAX);
-    if (jail_packet_send(fd, &size, sizeof(size), fds, fd_count) != (ssize_t)sizeof(size))
+    ssize_t n = jail_frame_begin(fd, data, len, fds, fd_count);
+    if (n <= 0)
         return rt_fail_errno(err, "send a frame");
-    return send_rest(fd, data, len, err);
+    size_t gone = (size_t)n;
+    if (gone < sizeof(size)) {
+        if (!send_rest(fd, (char *)&size + gone, sizeof(size) - gone, err))
+            return false;
+        gone = sizeof(size);
+    }
+    return send_rest(fd, data + (gone - sizeof(size)), len - (gone - sizeof(size)), err);
 }
 
 static bool recv_all(int fd, char *data, size_t len, rt_error *err)

@@ -117,6 +117,10 @@ typedef struct jail_frame {
 bool jail_frame_send(int fd, const char *data, size_t len, const int *fds, size_t fd_count,
                      rt_error *err);
 
+/* Sends as much of a frame as the socket takes at once, in one piece so that its reader wakes once:
+ * how many bytes went, the four of the length first, or -1 and errno. */
+ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, size_t fd_count);
+
 /* False at end of file too (err->code RT_NOT_FOUND). `max` bounds what a peer may make us hold. */
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
 void jail_frame_done(jail_frame *frame);

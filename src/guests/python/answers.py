@@ -106,6 +106,8 @@ def _simplify(value):
     """One step towards JSON: a dict, a list, or something _encode() knows."""
     if isinstance(value, (dict, list, tuple)):
         return value
+    if hasattr(type(value), "_retort_value"):
+        return value._retort_value()  # of a call that nobody has awaited
     if isinstance(value, _MOMENTS):
         return value.isoformat() if value == value else None  # pandas.NaT is not itself
     if isinstance(value, datetime.timedelta):

@@ -28,6 +28,7 @@ import types
 import answers
 import branching
 import compiling
+import desk
 import faults
 import imports
 
@@ -56,6 +57,8 @@ class Guest:
         self.unanswered = None  # the run that an interrupt is for
         self.answer_max = FRAME_MAX
         self.loop = None
+        self.desk = desk.Desk(control, port)
+        self.placed = {}  # what we have put in the module for the code to call
         self.workdir = workdir
         self.filenames = []  # the user's scripts, the latest first
         self.numbers = {}  # of runs, by the name of the script
@@ -85,11 +88,7 @@ class Guest:
     def serve(self):
         while True:
             try:
-                frame = self.port.recv(self.control)
-                if frame is None:
-                    os._exit(0)
-                data, fds = frame
-                order = json.loads(data)
+                order, fds = self._next_order()
                 if order["op"] == "branch":
                     self._branch(order)
                 else:
@@ -97,6 +96,14 @@ class Guest:
             except KeyboardInterrupt as exc:  # it came while the answer was on its way
                 if self.unanswered is not None:
                     self._reply(self.unanswered, {"op": "error", **faults.describe(exc, [])})
+
+    def _next_order(self):
+        if self.has_begun:
+            return self.desk.next_order()  # a thread of the last run may be reading
+        frame = self.port.recv(self.control)
+        if frame is None:
+            os._exit(0)
+        return json.loads(frame[0]), frame[1]
 
     def handle(self, order, fds):
         keep = bool(order.get("keep"))
@@ -112,6 +119,7 @@ class Guest:
             reply, status = {"op": "error", **faults.describe(exc, self.filenames)}, 1
         if keep:
             self._flush()
+            self.desk.end()
             self._reply(order.get("id"), reply)
         else:
             reply["id"] = order.get("id")
@@ -161,6 +169,8 @@ class Guest:
         self.module.__file__ = name
         restore_streams()
         scope = self.module.__dict__
+        if "tools" in order or self.placed:
+            self._place_tools(order, scope)
         if value is _NOTHING:
             scope.setdefault("input_data", None)
             scope.setdefault("inputs", {})
@@ -172,6 +182,17 @@ class Guest:
         if isinstance(value, dict):
             scope.update((k, v) for k, v in value.items() if is_variable(k))
         scope["input_data"] = scope["inputs"] = value
+
+    def _place_tools(self, order, scope):
+        """Under names that the code has not taken itself."""
+        self.desk.begin(order)
+        for name, ours in self.placed.items():
+            if scope.get(name) is ours:
+                del scope[name]
+        found = self.desk.objects(order["tools"]) if "tools" in order else {}
+        self.placed = {name: thing for name, thing in found.items()
+                       if is_variable(name) and name not in scope}
+        scope.update(self.placed)
 
     @staticmethod
     def _input_of(order, fds):

@@ -13,6 +13,8 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
+#include <errno.h>
+#include <poll.h>
 
 #include "guests/jail/jail.h"
 
@@ -98,6 +100,33 @@ static PyObject *frame_tuple(jail_frame *frame)
     return pair;
 }
 
+/* Waiting can be interrupted: -1 with an exception set, else what poll() says. */
+static int await_frame(int fd, int timeout_ms)
+{
+    struct pollfd polled = { .fd = fd, .events = POLLIN };
+    for (;;) {
+        int n;
+        Py_BEGIN_ALLOW_THREADS n = poll(&polled, 1, timeout_ms);
+        Py_END_ALLOW_THREADS if (n >= 0) return n;
+        if (errno != EINTR) {
+            PyErr_SetFromErrno(PyExc_OSError);
+            return -1;
+        }
+        if (PyErr_CheckSignals() != 0)
+            return -1;
+    }
+}
+
+static PyObject *is_ready(PyObject *self, PyObject *args)
+{
+    int fd;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "i", &fd))
+        return NULL;
+    int n = await_frame(fd, 0);
+    return n < 0 ? NULL : PyBool_FromLong(n);
+}
+
 static PyObject *recv_frame(PyObject *self, PyObject *args)
 {
     int fd;
@@ -105,7 +134,7 @@ static PyObject *recv_frame(PyObject *self, PyObject *args)
     jail_frame frame = { 0 };
     rt_error err = { 0 };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd))
+    if (!PyArg_ParseTuple(args, "i", &fd) || await_frame(fd, -1) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
     Py_END_ALLOW_THREADS if (!ok && err.code != RT_NOT_FOUND) return fail(&err);
@@ -154,6 +183,7 @@ static PyMethodDef functions[] = {
     { "park", park, METH_VARARGS, "park(fd): wait to be copied; True in a copy" },
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
     { "recv", recv_frame, METH_VARARGS, "recv(fd): (bytes, [descriptors]), or None at the end" },
+    { "ready", is_ready, METH_VARARGS, "ready(fd): whether recv() would find something" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },

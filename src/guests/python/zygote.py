@@ -24,7 +24,7 @@ WORKDIR = "/work"
 COMMON = """
     ast asyncio base64 bisect calendar collections concurrent.futures concurrent.futures.thread
     contextlib copy csv dataclasses datetime decimal enum fractions functools glob gzip hashlib
-    heapq html inspect io itertools json linecache logging math operator os pathlib pickle pprint
+    heapq html inspect io itertools json linecache logging math mmap operator os pathlib pickle pprint
     random re secrets shutil statistics string struct subprocess sys tempfile textwrap threading
     time traceback types typing unicodedata urllib.parse uuid zlib zoneinfo _strptime
 """.split()
@@ -42,7 +42,8 @@ REHEARSAL = [
 def load_guest():
     """Our modules leave sys.modules again: a user may have an `imports.py` of his own."""
     sys.path.insert(0, FOLDER)
-    names = ["retort_guest", "faults", "imports", "answers", "compiling", "branching", "guest"]
+    names = ["retort_guest", "faults", "imports", "answers", "compiling", "branching", "dates",
+             "desk", "guest"]
     modules = {name: importlib.import_module(name) for name in names}
     sys.path.remove(FOLDER)
     for name in names:
