@@ -89,7 +89,9 @@ static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
                         "Missing required parameter: query");
     rt_json_i64(rt_json_get_c(arguments, "limit"), &limit);
     limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)SEARCH_MAX));
-    size_t count = tools ? rt_tools_search(tools, query, &c->arena, hits, (size_t)limit) : 0;
+    size_t count = tools ? rt_tools_search_for(tools, c->caller.organisation_id, query, &c->arena,
+                                               hits, (size_t)limit)
+                         : 0;
     rt_json_begin(&in, &json);
     rt_jw_object(&in);
     rt_jw_karray(&in, "tools");
@@ -122,7 +124,8 @@ static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
         rt_fail(&err, RT_NOT_FOUND, "there is no tool '%.*s': this server has no tools",
                 (int)RT_MIN(name.len, (size_t)80), name.ptr);
     if (!c->mcp->config->tools ||
-        !rt_tools_find(c->mcp->config->tools, name, &c->arena, &tool, &err)) {
+        !rt_tools_find_for(c->mcp->config->tools, c->caller.organisation_id, name, &c->arena, &tool,
+                           &err)) {
         mcp_write_text(w, rt_str_of(err.text), true);
         return true;
     }
@@ -147,7 +150,9 @@ static rt_str known_servers(mcp_call *c)
     rt_tool *list = NULL;
     rt_str last = { 0 };
     rt_json_writer w;
-    size_t count = tools ? rt_tools_list(tools, (rt_str){ 0 }, &c->arena, &list) : 0;
+    size_t count =
+        tools ? rt_tools_list_for(tools, c->caller.organisation_id, (rt_str){ 0 }, &c->arena, &list)
+              : 0;
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     rt_jw_karray(&w, "available_servers");

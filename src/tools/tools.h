@@ -40,6 +40,7 @@ typedef struct rt_tool {
     rt_str title, description, category, version;
     rt_str input_schema, output_schema; /* JSON text; empty when unknown or not asked for */
     unsigned flags;
+    rt_str audience; /* the organisation that alone sees and calls it; empty: everybody does */
 } rt_tool;
 
 /* -- Providers --------------------------------------------------------------------------------- */
@@ -51,7 +52,9 @@ typedef struct rt_tool_call {
     int cancel_fd;        /* readable: give up (an rt_canceller's); -1: none */
     void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
     void *progress_ctx;
-    rt_str traceparent; /* may be empty */
+    rt_str traceparent;             /* may be empty */
+    rt_str audience;                /* the organisation in whose name it is called; may be empty */
+    const struct rt_caller *caller; /* who calls, for providers upstairs; engine.h; may be NULL */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
@@ -100,6 +103,20 @@ bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, 
  */
 bool rt_tools_resolve(rt_tools *tools, rt_str written, uint64_t deadline_ns, rt_arena *arena,
                       rt_tool *out, rt_error *err);
+/*
+ * The four above know what is for everybody. Who looks in an organisation's name sees its own tools
+ * too, before others of the same name.
+ */
+struct rt_tool_hit;
+size_t rt_tools_list_for(rt_tools *tools, rt_str audience, rt_str category, rt_arena *arena,
+                         rt_tool **out);
+bool rt_tools_find_for(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena, rt_tool *out,
+                       rt_error *err);
+bool rt_tools_resolve_for(rt_tools *tools, rt_str audience, rt_str written, uint64_t deadline_ns,
+                          rt_arena *arena, rt_tool *out, rt_error *err);
+size_t rt_tools_search_for(rt_tools *tools, rt_str audience, rt_str query, rt_arena *arena,
+                           struct rt_tool_hit *hits, size_t max);
+
 /* Waits until every server has listed its tools or failed to, at most until the deadline. */
 bool rt_tools_gather(rt_tools *tools, uint64_t deadline_ns); /* false: some have not */
 
