@@ -61,8 +61,7 @@ rt_agent_viewer agents_viewer(const rt_caller *caller)
                               .workspace_id = caller->workspace_id };
 }
 
-bool agents_may(const rt_caller *caller, const rt_agent_row *row, const char *action,
-                rt_error *err)
+bool agents_may(const rt_caller *caller, const rt_agent_row *row, const char *action, rt_error *err)
 {
     bool is_ours = rt_str_eq(caller->organisation_id, row->organisation_id);
     bool is_mine = is_ours && caller->user_id.len > 0 && rt_str_eq(caller->user_id, row->user_id);
@@ -116,8 +115,8 @@ static bool take_version(rt_agents *a, rt_str version, rt_arena *arena, rt_agent
     return true;
 }
 
-bool agents_load(rt_agents *a, const rt_caller *caller, rt_str id, rt_str version,
-                 rt_arena *arena, rt_agent *out, rt_error *err)
+bool agents_load(rt_agents *a, const rt_caller *caller, rt_str id, rt_str version, rt_arena *arena,
+                 rt_agent *out, rt_error *err)
 {
     *out = (rt_agent){ 0 };
     split_version(&id, &version);
@@ -294,12 +293,13 @@ bool rt_agents_update(rt_agents *a, const rt_caller *caller, rt_str id, rt_json 
     rt_agent before;
     agents_draft d;
     if (!agents_load(a, caller, id, (rt_str){ 0 }, arena, &before, err) ||
-        !agents_may(caller, &before.row, "update", err) ||
-        !draft_of(a, &before, arena, &d, err) || !agents_draft_read(body, arena, &d, err))
+        !agents_may(caller, &before.row, "update", err) || !draft_of(a, &before, arena, &d, err) ||
+        !agents_draft_read(body, arena, &d, err))
         return false;
     if (d.version.len > 0)
-        return rt_fail(err, RT_INVALID, "'version' is not given here: an update makes the next "
-                                        "one; POST to …/versions names one");
+        return rt_fail(err, RT_INVALID,
+                       "'version' is not given here: an update makes the next "
+                       "one; POST to …/versions names one");
     rt_str version = agents_semver_next_minor(before.row.version, arena);
     return agents_draft_check(&d, arena, err) &&
            write_version(a, caller, &before, &d, version, true, arena, err) &&
@@ -314,8 +314,8 @@ bool rt_agents_add_version(rt_agents *a, const rt_caller *caller, rt_str id, rt_
     agents_semver asked, current;
     rt_agent_version taken;
     if (!agents_load(a, caller, id, (rt_str){ 0 }, arena, &before, err) ||
-        !agents_may(caller, &before.row, "update", err) ||
-        !draft_of(a, &before, arena, &d, err) || !agents_draft_read(body, arena, &d, err))
+        !agents_may(caller, &before.row, "update", err) || !draft_of(a, &before, arena, &d, err) ||
+        !agents_draft_read(body, arena, &d, err))
         return false;
     if (d.version.len == 0)
         return rt_fail(err, RT_INVALID, "'version' is missing: three numbers such as 1.4.0");
@@ -326,8 +326,8 @@ bool rt_agents_add_version(rt_agents *a, const rt_caller *caller, rt_str id, rt_
                        "version %.*s exists already, and a version never changes; choose another",
                        RT_FMT(d.version));
     agents_semver_parse(d.version, &asked);
-    bool is_current = !agents_semver_parse(before.row.version, &current) ||
-                      agents_semver_cmp(asked, current) > 0;
+    bool is_current =
+        !agents_semver_parse(before.row.version, &current) || agents_semver_cmp(asked, current) > 0;
     return write_version(a, caller, &before, &d, d.version, is_current, arena, err) &&
            rt_agents_find(a, caller, before.row.id, d.version, arena, out, err);
 }

@@ -26,7 +26,7 @@
 #include "store/store.h"
 #include "tools/tools.h"
 
-#define RT_AGENT_CODE_MAX ((size_t)10 << 20) /* bytes of code and files together */
+#define RT_AGENT_CODE_MAX ((size_t)10 << 20)  /* bytes of code and files together */
 #define RT_AGENT_ROW_MAX  ((size_t)100 << 10) /* more than this goes to the object directory */
 #define RT_AGENT_LATEST   "latest"
 

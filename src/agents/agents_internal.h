@@ -46,8 +46,8 @@ bool agents_environment_read(rt_json given, rt_json before, rt_arena *arena, rt_
                              rt_error *err);
 rt_str agents_environment_seal(const rt_agents *a, rt_str agent_id, rt_json environment,
                                rt_arena *arena);
-bool agents_environment_unseal(const rt_agents *a, rt_str agent_id, rt_str sealed,
-                               rt_arena *arena, rt_json *out, rt_error *err);
+bool agents_environment_unseal(const rt_agents *a, rt_str agent_id, rt_str sealed, rt_arena *arena,
+                               rt_json *out, rt_error *err);
 rt_json agents_environment_mask(rt_json environment, rt_arena *arena);
 /* The value with every secret in its texts masked. */
 rt_json agents_mask_secrets(rt_json value, rt_json environment, rt_arena *arena);
@@ -85,8 +85,8 @@ rt_agent_viewer agents_viewer(const rt_caller *caller);
 bool agents_may(const rt_caller *caller, const rt_agent_row *row, const char *action,
                 rt_error *err);
 /* The agent with its code, files and sealed environment. */
-bool agents_load(rt_agents *a, const rt_caller *caller, rt_str id, rt_str version,
-                 rt_arena *arena, rt_agent *out, rt_error *err);
+bool agents_load(rt_agents *a, const rt_caller *caller, rt_str id, rt_str version, rt_arena *arena,
+                 rt_agent *out, rt_error *err);
 void agents_changed(rt_agents *a, const rt_agent_row *row); /* the registry is told, if it cares */
 
 /* -- provider.c -------------------------------------------------------------------------------- */

@@ -25,8 +25,8 @@ static bool is_part(rt_str part)
 {
     for (size_t i = 0; i < part.len; i++) {
         char c = part.ptr[i];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       (c >= '0' && c <= '9') || c == '_' || c == '-';
+        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-';
         if (!is_word && !(i > 0 && c == '.'))
             return false;
     }
@@ -125,8 +125,8 @@ bool agents_bundle_load(const rt_agents *a, rt_agent_content *content, rt_arena 
     rt_json doc;
     if (content->code_storage_path.len == 0)
         return true;
-    if (!rt_objects_get(a->config.objects, content->code_storage_path, 2 * RT_AGENT_CODE_MAX,
-                        arena, &text, err)) {
+    if (!rt_objects_get(a->config.objects, content->code_storage_path, 2 * RT_AGENT_CODE_MAX, arena,
+                        &text, err)) {
         if (err && err->code == RT_NOT_FOUND)
             return rt_fail(err, RT_UNAVAILABLE,
                            "the code of this version lies on another node's disk; nodes that "

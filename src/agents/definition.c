@@ -113,8 +113,8 @@ static bool read_files(const struct member *m, rt_json value, agents_draft *draf
     return true;
 }
 
-static bool read_member(const struct member *m, rt_json value, rt_arena *arena,
-                        agents_draft *draft, rt_error *err)
+static bool read_member(const struct member *m, rt_json value, rt_arena *arena, agents_draft *draft,
+                        rt_error *err)
 {
     void *field = (char *)draft + m->offset;
     bool is_null = rt_json_type(value) == RT_JSON_NULL;
@@ -145,8 +145,8 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena,
     case M_FILES:
         return is_null || read_files(m, value, draft, err);
     case M_ENVIRONMENT:
-        return is_null || agents_environment_read(value, draft->environment, arena,
-                                                  &draft->environment, err);
+        return is_null ||
+               agents_environment_read(value, draft->environment, arena, &draft->environment, err);
     }
     return true;
 }
@@ -219,8 +219,8 @@ static bool check_texts(const agents_draft *d, rt_error *err)
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         if (texts[i].text.len > texts[i].max || !rt_utf8_valid(texts[i].text) ||
             (texts[i].text.len > 0 && memchr(texts[i].text.ptr, '\0', texts[i].text.len)))
-            return rt_fail(err, RT_INVALID, "'%s' must be text of at most %zu bytes",
-                           texts[i].name, texts[i].max);
+            return rt_fail(err, RT_INVALID, "'%s' must be text of at most %zu bytes", texts[i].name,
+                           texts[i].max);
     return true;
 }
 
@@ -244,8 +244,9 @@ static bool check_language(agents_draft *d, rt_error *err)
 rt_str agents_entry_point(const rt_agent_content *c, rt_arena *arena)
 {
     const rt_language *known = rt_language_find(c->language);
-    return c->entry_point.len > 0 ? c->entry_point
-                                  : rt_arena_printf(arena, "main.%s", known ? known->ending : "txt");
+    return c->entry_point.len > 0
+               ? c->entry_point
+               : rt_arena_printf(arena, "main.%s", known ? known->ending : "txt");
 }
 
 /* The entry point comes out of the files, where it may lie, and into the code. */
@@ -321,6 +322,6 @@ bool agents_draft_check(agents_draft *d, rt_arena *arena, rt_error *err)
     if (d->version.len > 0 && !agents_semver_parse(d->version, &version))
         return rt_fail(err, RT_INVALID, "'version' must be three numbers such as 1.4.0");
     return check_name(d, arena, err) && check_texts(d, err) && check_language(d, err) &&
-           settle_files(d, arena, err) && check_code(d, arena, err) && check_policy(d, arena, err) &&
-           check_metadata(d, arena, err);
+           settle_files(d, arena, err) && check_code(d, arena, err) &&
+           check_policy(d, arena, err) && check_metadata(d, arena, err);
 }

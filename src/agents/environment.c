@@ -95,8 +95,8 @@ rt_str agents_environment_seal(const rt_agents *a, rt_str agent_id, rt_json envi
                          agents_json_text(environment, arena), arena);
 }
 
-bool agents_environment_unseal(const rt_agents *a, rt_str agent_id, rt_str sealed,
-                               rt_arena *arena, rt_json *out, rt_error *err)
+bool agents_environment_unseal(const rt_agents *a, rt_str agent_id, rt_str sealed, rt_arena *arena,
+                               rt_json *out, rt_error *err)
 {
     rt_str text;
     *out = (rt_json){ 0 };

@@ -101,8 +101,8 @@ static rt_str failure_code(rt_json answer, rt_str language, rt_arena *arena)
     return rt_arena_printf(arena, "%s_%s", prefix, is_late ? "TIMEOUT" : "EXECUTION_ERROR");
 }
 
-static void conclude(const rt_agent *agent, rt_json environment, uint64_t shift_from,
-                     rt_str file, const rt_answer *answer, rt_arena *arena, rt_agent_result *out)
+static void conclude(const rt_agent *agent, rt_json environment, uint64_t shift_from, rt_str file,
+                     const rt_answer *answer, rt_arena *arena, rt_agent_result *out)
 {
     rt_json doc = { 0 };
     rt_json_parse(answer->json, arena, &doc, NULL);
@@ -113,8 +113,7 @@ static void conclude(const rt_agent *agent, rt_json environment, uint64_t shift_
                               .execution_id = answer->id,
                               .is_success = answer->status == RT_STATUS_SUCCESS,
                               .answer = doc };
-    rt_json_double(rt_json_get_c(rt_json_get_c(doc, "metrics"), "executionTimeMs"),
-                   &out->time_ms);
+    rt_json_double(rt_json_get_c(rt_json_get_c(doc, "metrics"), "executionTimeMs"), &out->time_ms);
     if (!out->is_success) {
         out->code = failure_code(doc, agent->row.content.language, arena);
         out->message = rt_json_str(rt_json_get_c(rt_json_get_c(doc, "error"), "message"));
@@ -122,9 +121,9 @@ static void conclude(const rt_agent *agent, rt_json environment, uint64_t shift_
             out->message = RT_STR("the code failed");
     }
     if (agent->row.is_deprecated)
-        out->warning = rt_arena_printf(
-            arena, "%.*s is deprecated%s%.*s", RT_FMT(agent->row.name),
-            agent->row.deprecation.len > 0 ? ": " : "", RT_FMT(agent->row.deprecation));
+        out->warning = rt_arena_printf(arena, "%.*s is deprecated%s%.*s", RT_FMT(agent->row.name),
+                                       agent->row.deprecation.len > 0 ? ": " : "",
+                                       RT_FMT(agent->row.deprecation));
 }
 
 /* ---- running ---- */
@@ -135,8 +134,8 @@ static rt_str base_name(rt_str path)
     return slash ? rt_str_slice(path, (size_t)(slash - path.ptr) + 1, path.len) : path;
 }
 
-static bool fill_request(const rt_agent *agent, rt_json environment, rt_json files,
-                         rt_arena *arena, rt_request *request, rt_error *err)
+static bool fill_request(const rt_agent *agent, rt_json environment, rt_json files, rt_arena *arena,
+                         rt_request *request, rt_error *err)
 {
     const rt_agent_content *c = &agent->row.content;
     rt_json policy;
@@ -148,8 +147,7 @@ static bool fill_request(const rt_agent *agent, rt_json environment, rt_json fil
     request->preset = RT_STR("quick");
     request->code_agent_id = agent->row.id;
     request->code_agent_version = agent->version;
-    return make_policy(policy, environment, files, request->code.len, arena, &request->policy,
-                       err);
+    return make_policy(policy, environment, files, request->code.len, arena, &request->policy, err);
 }
 
 bool rt_agents_execute(rt_agents *a, const rt_caller *caller, const rt_agent_run *run,

@@ -24,8 +24,7 @@ static rt_str describe(const rt_agent *agent, rt_arena *arena)
     if (agent->row.is_deprecated)
         return rt_arena_printf(arena, "Deprecated: %.*s. %.*s", RT_FMT(agent->row.deprecation),
                                RT_FMT(text));
-    return text.len > 0 ? text
-                        : rt_arena_printf(arena, "%.*s code agent", RT_FMT(agent->row.name));
+    return text.len > 0 ? text : rt_arena_printf(arena, "%.*s code agent", RT_FMT(agent->row.name));
 }
 
 /* The object schema every caller of tools knows. */
@@ -72,10 +71,10 @@ static bool list(rt_provider *self, rt_arena *arena, rt_tool **out, size_t *coun
 
 static void fill_result(const rt_agent_result *result, rt_arena *arena, rt_tool_result *out)
 {
-    *out = (rt_tool_result){ .value = agents_json_text(rt_json_get_c(result->answer, "result"),
-                                                       arena),
-                             .content = RT_STR("[]"),
-                             .is_error = !result->is_success };
+    *out =
+        (rt_tool_result){ .value = agents_json_text(rt_json_get_c(result->answer, "result"), arena),
+                          .content = RT_STR("[]"),
+                          .is_error = !result->is_success };
     if (result->is_success)
         return;
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -109,7 +108,7 @@ static bool call(rt_provider *self, const rt_tool_call *what, rt_arena *arena, r
                          .has_input = true,
                          .surface = RT_STR("tool"),
                          .canceller = what->cancel_fd >= 0 ? &canceller : NULL };
-    rt_trace_parse(what->traceparent, &run.trace);
+    run.trace = rt_trace_parse(what->traceparent);
     if (!rt_agents_execute(a, what->caller, &run, arena, &result, err))
         return false;
     fill_result(&result, arena, out);
@@ -145,11 +144,10 @@ rt_provider *rt_agents_provider(rt_agents *a)
     provider *p = calloc(1, sizeof(*p));
     if (!p)
         rt_out_of_memory(sizeof(*p));
-    *p = (provider){ .base = { .list = list,
-                               .call = call,
-                               .health = health,
-                               .close = close_provider },
-                     .agents = a };
+    *p = (provider){
+        .base = { .list = list, .call = call, .health = health, .close = close_provider },
+        .agents = a
+    };
     snprintf(p->base.name, sizeof(p->base.name), "%s", RT_AGENTS_PROVIDER);
     pthread_mutex_lock(&a->lock);
     a->provider = &p->base;
