@@ -222,6 +222,9 @@ $(B)/json-bench: bench/json_bench.c $(B)/libbase.a
 $(B)/mhd-constant: bench/mhd_constant.c
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lmicrohttpd -lpthread
 
+$(B)/pipe-trip: bench/pipe_trip.c
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
 $(B)/empty-cells: bench/empty_cells.c
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
 
@@ -239,7 +242,7 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 $(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/live-driver $(B)/open-guests/.files
+BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)

@@ -8,6 +8,7 @@ where a peer is missing.
 
     cells.py     cells without a server        client.py   a server and its client
     service.py   the same over HTTP            peers.py    what we are measured beside
+    tools.py     tools called from code
 
 Quiet the machine first: two cores are few, and everything here takes turns on them.
 """
@@ -21,6 +22,7 @@ import sys
 import cells
 import service
 import table
+import tools
 from peers import BUILD, HERE, NODE
 
 
@@ -53,7 +55,7 @@ def schema_speed():
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
-    service.upload, json_speed, schema_speed)}
+    service.upload, tools.tool_call, tools.comparison, json_speed, schema_speed)}
 
 
 def main():

@@ -2,8 +2,8 @@
 /*
  * base.h - a tour of the ground floor.
  *
- * Promise: base knows nothing of what is built on it, keeps no state but the log's level, and
- * does not depend on the locale.
+ * Promise: base knows nothing of what is built on it, keeps no state but the log's level and
+ * who scrubs what leaves, and does not depend on the locale.
  *
  *     rt_arena arena RT_CLEANUP(rt_arena_done) = {0};
  *     rt_str text;
@@ -29,6 +29,7 @@
 #include "base/log.h"    /* lines for the operator */
 #include "base/io.h"     /* whole files */
 #include "base/json.h"   /* JSON */
+#include "base/outbound.h" /* what is sent to other services */
 #include "base/hash.h"   /* hashing, for tables */
 #include "base/sha256.h" /* hashing, for keeps; needs libcrypto */
 

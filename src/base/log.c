@@ -122,13 +122,20 @@ static void compose(line *out, rt_log_level level, rt_str message)
     put(out, is_json ? RT_STR("\"}\n") : RT_STR("\n"));
 }
 
+static rt_log_scrub scrub_with;
+
+void rt_log_scrub_set(rt_log_scrub scrub)
+{
+    scrub_with = scrub;
+}
+
 void rt_log(rt_log_level level, const char *fmt, ...)
 {
     if (!rt_log_level_shown(level))
         return;
     int saved = errno;
     static const char cut[] = " [cut]";
-    char message[RT_LOG_MESSAGE_MAX];
+    char message[RT_LOG_MESSAGE_MAX], clean[RT_LOG_MESSAGE_MAX];
     va_list args;
     va_start(args, fmt);
     int wanted = vsnprintf(message, sizeof(message), fmt, args);
@@ -140,7 +147,10 @@ void rt_log(rt_log_level level, const char *fmt, ...)
     }
     line out;
     out.len = 0;
-    compose(&out, level, (rt_str){ message, len });
+    rt_str text = { message, len };
+    if (scrub_with)
+        text = (rt_str){ clean, scrub_with(text, clean, sizeof(clean)) };
+    compose(&out, level, text);
     while (write(STDERR_FILENO, out.text, out.len) < 0 && errno == EINTR)
         continue;
     errno = saved;

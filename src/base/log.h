@@ -29,6 +29,11 @@ bool rt_log_level_shown(rt_log_level level);
 /* One JSON object per line instead of text. */
 void rt_log_json_set(bool is_json);
 
+/* Every message passes it before it is written: up to `max` bytes into out, and how many. NULL: as
+ * it is. Set it before there are threads. */
+typedef size_t (*rt_log_scrub)(rt_str message, char *out, size_t max);
+void rt_log_scrub_set(rt_log_scrub scrub);
+
 /* "error", "warn", "info" or "debug", in either case. */
 bool rt_log_level_parse(rt_str text, rt_log_level *level, rt_error *err);
 const char *rt_log_level_name(rt_log_level level);

@@ -2,6 +2,7 @@
  * main.c - finds the command and calls it.
  */
 #include "cli/cli.h"
+#include "privacy/privacy.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -87,6 +88,8 @@ void cli_local_config(rt_local_config *config)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    rt_outbound_scrub_set(rt_privacy_scrub);
+    rt_log_scrub_set(rt_privacy_scrub_line);
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;

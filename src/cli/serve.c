@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,6 +74,8 @@ static bool open_telemetry(service *s, rt_error *err)
         config.otlp_headers = set->telemetry.otlp_headers;
     if (set->telemetry.span_file.len > 0)
         config.span_file = set->telemetry.span_file.ptr;
+    if (!set->privacy.is_enabled) /* the settings have warned of it */
+        rt_outbound_scrub_set(rt_outbound_scrub_nothing);
     config.posthog_url = set->telemetry.posthog_url;
     config.posthog_key = set->telemetry.posthog_key;
     rt_telemetry_config_env(&config, &s->house.arena, tell_warning, NULL);
@@ -251,6 +254,14 @@ static void raise_descriptors(void)
     }
 }
 
+/* What a request brought stays out of core dumps. A limit alone is not heard when dumps go to a
+ * program, as they often do; and neither is left to chance, since changed ids may have done it. */
+static void refuse_dumps(void)
+{
+    setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
 static void block_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -264,6 +275,7 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
 {
     if (!open_runtime(s, err))
         return false;
+    refuse_dumps();
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&

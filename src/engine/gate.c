@@ -131,7 +131,8 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
                           .audience = r->caller->organisation_id,
-                          .caller = r->caller };
+                          .caller = r->caller,
+                          .run = r->execution_id };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

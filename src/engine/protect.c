@@ -15,7 +15,8 @@ rt_privacy_mask engine_mask(const passage *p)
 {
     return (rt_privacy_mask){ .mode = p->privacy.mode,
                               .vault = p->vault,
-                              .is_stable = p->privacy.is_stable };
+                              .is_stable = p->privacy.is_stable,
+                              .masks_keys = p->privacy.mode == RT_PRIVACY_TOKENS };
 }
 
 static bool mask_json(passage *p, rt_json value, rt_privacy_report *found, rt_str *out,

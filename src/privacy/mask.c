@@ -98,7 +98,7 @@ rt_privacy_options privacy_mask_options(const rt_privacy_mask *mask)
     rt_privacy_options options = mask->scan;
     if (options.min_score[RT_PII_URL] == 0)
         options.min_score[RT_PII_URL] = RT_PRIVACY_URL_SECRET;
-    options.is_lenient |= mask->mode == RT_PRIVACY_REDACT;
+    options.is_lenient |= mask->mode == RT_PRIVACY_REDACT && !mask->is_strict;
     return options;
 }
 

@@ -2,15 +2,19 @@
 /*
  * patterns.c - patterns of the operator's own, matched by PCRE2.
  *
- * They come from a configuration, not from a run, and still may be bad: each match has a budget
- * of steps, and running out of it fails the scan. Letting the text pass would be the leak that
- * the pattern was there to stop.
+ * A pattern may be bad, by mistake or on purpose. PCRE2 counts steps from each place on anew, so
+ * that alone does not bound a search: a text is searched in windows of places where a match may
+ * begin, with a look at the clock between them. Running out of either budget fails the scan.
+ * Letting the text pass would be the leak that the pattern was there to stop.
  */
 #include "privacy/privacy_internal.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
+#include <time.h>
+
+#define WINDOW_BYTES ((size_t)4 << 10)
 
 struct rt_privacy_patterns {
     size_t count;
@@ -80,7 +84,8 @@ bool rt_privacy_patterns_add(rt_privacy_patterns *patterns, rt_str name, rt_str 
         return rt_fail(err, RT_LIMIT, "pattern %.*s: 1 to %d bytes", RT_FMT(name),
                        RT_PRIVACY_PATTERN_SIZE_MAX);
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex.ptr, regex.len,
-                                     PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C,
+                                     PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C |
+                                         PCRE2_USE_OFFSET_LIMIT,
                                      &number, &where, NULL);
     if (!code) {
         char why[120];
@@ -103,36 +108,77 @@ rt_str rt_privacy_patterns_name(const rt_privacy_patterns *patterns, unsigned ty
     return rt_str_of(patterns->names[type - RT_PII_BUILTIN]);
 }
 
-static bool scan_one(privacy_scan *scan, const rt_privacy_patterns *patterns, size_t k,
-                     pcre2_match_data *match, rt_error *err)
+/* Of this thread: a busy machine is no fault of the pattern's. */
+static uint64_t cpu_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+typedef struct search {
+    const rt_privacy_patterns *patterns;
+    pcre2_match_context *limits;
+    pcre2_match_data *match;
+    uint64_t deadline_ms;
+} search;
+
+static void search_done(search *s)
+{
+    pcre2_match_data_free(s->match);
+    pcre2_match_context_free(s->limits);
+}
+
+/* The first match that begins in i..end-1. 1: found, 0: none, -1: it failed. */
+static int find_in(const search *s, size_t k, rt_str text, size_t i, size_t end, rt_error *err)
+{
+    pcre2_set_offset_limit(s->limits, end - 1);
+    int found = pcre2_match(s->patterns->codes[k], (PCRE2_SPTR)(text.ptr ? text.ptr : ""), text.len,
+                            i, 0, s->match, s->limits);
+    if (found == PCRE2_ERROR_NOMATCH)
+        return 0;
+    if (found >= 0)
+        return 1;
+    rt_fail(err, RT_LIMIT, "pattern %s takes too long (PCRE2 says %d)", s->patterns->names[k],
+            found);
+    return -1;
+}
+
+static bool scan_one(privacy_scan *scan, const search *s, size_t k, rt_error *err)
 {
     rt_str text = scan->text;
-    size_t i = 0;
-    while (i <= text.len && !scan->is_overfull) {
-        int found = pcre2_match(patterns->codes[k], (PCRE2_SPTR)(text.ptr ? text.ptr : ""),
-                                text.len, i, 0, match, patterns->limits);
-        if (found == PCRE2_ERROR_NOMATCH)
-            return true;
+    for (size_t i = 0, next; i < text.len && !scan->is_overfull; i = next) {
+        next = RT_MIN(text.len, i + WINDOW_BYTES);
+        int found = find_in(s, k, text, i, next, err);
         if (found < 0)
-            return rt_fail(err, RT_LIMIT, "pattern %s takes too long (PCRE2 says %d)",
-                           patterns->names[k], found);
-        const PCRE2_SIZE *span = pcre2_get_ovector_pointer(match);
-        if (span[1] > span[0])
-            privacy_add(scan, RT_PII_BUILTIN + (unsigned)k, span[0], span[1], 100);
-        i = span[1] > i ? span[1] : i + 1;
+            return false;
+        if (found > 0) {
+            const PCRE2_SIZE *span = pcre2_get_ovector_pointer(s->match);
+            if (span[1] > span[0])
+                privacy_add(scan, RT_PII_BUILTIN + (unsigned)k, span[0], span[1], 100);
+            next = RT_MAX(span[1], span[0] + 1);
+        }
+        while (next < text.len && ((unsigned char)text.ptr[next] & 0xC0) == 0x80)
+            next++;
+        if (cpu_ms() > s->deadline_ms)
+            return rt_fail(err, RT_LIMIT, "pattern %s takes too long on %zu bytes",
+                           s->patterns->names[k], text.len);
     }
     return true;
 }
 
 bool privacy_patterns_scan(privacy_scan *scan, const rt_privacy_patterns *patterns, rt_error *err)
 {
-    pcre2_match_data *match = pcre2_match_data_create(1, NULL);
-    bool ok = match != NULL;
-    if (!ok)
+    search s RT_CLEANUP(search_done) = {
+        .patterns = patterns,
+        .limits = pcre2_match_context_copy(patterns->limits),
+        .match = pcre2_match_data_create(1, NULL),
+        .deadline_ms = cpu_ms() + RT_PRIVACY_MATCH_MS_MAX + (scan->text.len >> 10),
+    };
+    if (!s.limits || !s.match)
         return rt_fail(err, RT_SYSTEM, "PCRE2 has no memory");
-    for (size_t k = 0; k < patterns->count && ok; k++)
-        if (wants(scan, RT_PII_BUILTIN + (unsigned)k))
-            ok = scan_one(scan, patterns, k, match, err);
-    pcre2_match_data_free(match);
-    return ok;
+    for (size_t k = 0; k < patterns->count; k++)
+        if (wants(scan, RT_PII_BUILTIN + (unsigned)k) && !scan_one(scan, &s, k, err))
+            return false;
+    return true;
 }

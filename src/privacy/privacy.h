@@ -74,7 +74,8 @@ typedef struct rt_privacy_patterns rt_privacy_patterns;
 
 #define RT_PRIVACY_PATTERNS_MAX     (RT_PII_MAX - RT_PII_BUILTIN)
 #define RT_PRIVACY_PATTERN_SIZE_MAX 1024
-#define RT_PRIVACY_MATCH_STEPS_MAX  1000000 /* of PCRE2's own count, for one match */
+#define RT_PRIVACY_MATCH_STEPS_MAX  100000 /* of PCRE2's own count, from one place on */
+#define RT_PRIVACY_MATCH_MS_MAX     1000   /* of CPU time for all of them, and 1 more for each KB */
 
 bool rt_privacy_patterns_new(rt_privacy_patterns **out, rt_error *err);
 void rt_privacy_patterns_freep(rt_privacy_patterns **patterns);
@@ -110,6 +111,23 @@ typedef struct rt_pii_spans {
 /* Fails only with RT_LIMIT: too many spans, or an own pattern that takes too long. */
 bool rt_privacy_scan(rt_str text, const rt_privacy_options *options, rt_arena *arena,
                      rt_pii_spans *out, rt_error *err);
+
+/* Members of a JSON object that say how to scan, as every surface takes them; all are optional:
+ *     "types": ["EMAIL", "PHONE"] or "EMAIL,PHONE"
+ *     "min_score": 0.8, or by type {"PHONE": 0.8}
+ *     "patterns": {"BADGE": "B-\\d{4}"}; such types are always looked for
+ * `*patterns` is the caller's to free. RT_INVALID says which member is wrong and what it should be.
+ */
+bool rt_privacy_options_read(rt_json object, rt_privacy_options *out,
+                             rt_privacy_patterns **patterns, rt_error *err);
+
+/* A document's strings, each a text of its own: `path` is its JSON pointer, and positions count
+ * from its beginning. Members named in `exempt` are passed over. */
+typedef bool (*rt_privacy_found_in)(void *self, rt_str path, const rt_pii_span *span,
+                                    rt_error *err);
+bool rt_privacy_scan_json(rt_json doc, const rt_privacy_options *options, const rt_str *exempt,
+                          size_t exempt_count, rt_privacy_found_in found, void *self,
+                          rt_error *err);
 
 /* Text that comes in pieces; positions count from its beginning. */
 typedef struct rt_privacy_stream {
@@ -171,6 +189,7 @@ typedef struct rt_privacy_mask {
     rt_privacy_options scan;
     rt_privacy_vault *vault; /* for RT_PRIVACY_TOKENS */
     bool is_stable;          /* equal values share a token */
+    bool is_strict;          /* RT_PRIVACY_REDACT without being lenient */
     bool masks_keys;         /* of JSON: the names of members too */
     const rt_str *exempt;    /* of JSON: members whose values are left alone */
     size_t exempt_count;
@@ -204,5 +223,14 @@ void rt_privacy_report_write(const rt_privacy_report *report, rt_pii_style style
 /* With how many of each: {"email":2,"creditCard":1}. */
 void rt_privacy_counts_write(const rt_privacy_report *report, rt_pii_style style,
                              const rt_privacy_patterns *patterns, rt_json_writer *w);
+
+/* -- On the way out of the house ----------------------------------------------------------------
+ */
+
+/* An rt_outbound_scrub: what every other service gets (base/outbound.h). */
+bool rt_privacy_scrub(rt_str json, const rt_str *exempt, size_t exempt_count, rt_buf *out,
+                      rt_error *err);
+/* An rt_log_scrub: up to `max` bytes of the line; returns how many. */
+size_t rt_privacy_scrub_line(rt_str line, char *out, size_t max);
 
 #endif

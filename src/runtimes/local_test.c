@@ -133,6 +133,7 @@ static bool fake_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt
 #define runtimes_cell_spec        tested_cell_spec
 #define runtimes_is_strict_enough tested_is_strict_enough
 #define runtimes_local_sandbox    tested_local_sandbox
+#define runtimes_memory_file      tested_memory_file
 bool tested_local_open(const rt_local_config *, rt_runtime **, rt_error *);
 void tested_local_find(const rt_local_config *, rt_arena *, rt_str *, rt_str *, rt_str *);
 void tested_runtime_closep(rt_runtime **);

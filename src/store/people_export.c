@@ -51,8 +51,9 @@ static const part parts[] = {
       " priority, status, created_ms, expires_ms, decided_ms, decided_by, comment",
       "organisation_id = $1 AND user_id = $2", false },
     { "snippets", "snippets",
-      "id, name, description, category, code, language, tags, usage_count, success_rate,"
-      " last_used_ms, learned_from, average_exec_ms, average_cost_usd, created_ms, updated_ms",
+      "id, name, description, category, code, language, tags, parameters, steps, usage_count,"
+      " runs, successes, success_rate, last_used_ms, learned_from, average_exec_ms, "
+      "average_cost_usd, created_ms, updated_ms",
       "organisation_id = $1 AND user_id = $2", false },
     { "files", "file_index",
       "id, file_name, display_name, file_type, file_size, file_path, sha256, gemini_file_id,"

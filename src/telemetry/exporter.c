@@ -43,6 +43,7 @@ struct telemetry_exporter {
 
     void **batch; /* the thread's own, from here */
     rt_buf body;
+    rt_outbound parcel; /* the body, cleared */
     telemetry_answer answer;
     bool is_failing;
 };
@@ -127,13 +128,13 @@ static uint64_t backoff_ms(unsigned attempt, uint64_t retry_after_ms)
     return base / 2 + base * jitter / UINT16_MAX;
 }
 
-static void post_body(telemetry_exporter *e, rt_str body)
+static void post_parcel(telemetry_exporter *e)
 {
-    telemetry_post_send(e->post, body, &e->answer);
+    telemetry_post_send(e->post, &e->parcel, &e->answer);
     for (unsigned attempt = 0; e->answer.verdict == TELEMETRY_LATER && attempt + 1 < ATTEMPTS_MAX &&
                                pause_for(e, backoff_ms(attempt, e->answer.retry_after_ms));
          attempt++)
-        telemetry_post_send(e->post, body, &e->answer);
+        telemetry_post_send(e->post, &e->parcel, &e->answer);
 }
 
 /* Says so when sending begins to fail and when it works again, not once per batch. */
@@ -209,10 +210,13 @@ static bool append_line(const char *path, rt_str line, rt_error *err)
     return rt_wrap(err, "write %s", path);
 }
 
-static void write_file(telemetry_exporter *e, rt_str line, size_t count)
+static void write_file(telemetry_exporter *e, size_t count)
 {
     rt_error err = { 0 };
-    if (!append_line(e->signal.file, line, &err))
+    rt_buf_reset(&e->body); /* its content is in the parcel */
+    rt_buf_add(&e->body, rt_outbound_bytes(&e->parcel));
+    rt_buf_addc(&e->body, '\n');
+    if (!rt_buf_ok(&e->body, &err) || !append_line(e->signal.file, rt_buf_str(&e->body), &err))
         drop(e, "file", count, err.text);
     else if (!e->post)
         count_sent(e, count);
@@ -220,20 +224,25 @@ static void write_file(telemetry_exporter *e, rt_str line, size_t count)
 
 static void deliver(telemetry_exporter *e, size_t taken)
 {
+    rt_error err = { 0 };
     rt_buf_reset(&e->body);
     size_t count = e->signal.encode(e->signal.ctx, e->batch, taken, &e->body);
     for (size_t i = 0; i < taken; i++)
         free(e->batch[i]);
-    rt_buf_addc(&e->body, '\n');
     if (!rt_buf_ok(&e->body, NULL))
         count = 0;
     telemetry_count_dropped(e->owner, e->signal.name, "invalid", taken - count);
     if (count == 0)
         return;
+    if (!rt_outbound_clear(&e->parcel, RT_OUTBOUND_DATA, rt_buf_str(&e->body), e->signal.exempt,
+                           e->signal.exempt_count, &err)) {
+        drop(e, "invalid", count, err.text);
+        return;
+    }
     if (e->signal.file)
-        write_file(e, rt_buf_str(&e->body), count);
+        write_file(e, count);
     if (e->post) {
-        post_body(e, rt_buf_str(&e->body));
+        post_parcel(e);
         conclude_post(e, count);
     }
 }
@@ -267,6 +276,7 @@ static void exporter_free(telemetry_exporter *e)
     pthread_mutex_destroy(&e->lock);
     rt_buf_done(&e->answer.body);
     rt_buf_done(&e->body);
+    rt_outbound_done(&e->parcel);
     free(e->batch);
     free(e->ring);
     free(e);

@@ -230,7 +230,7 @@ static uint64_t time_left_ms(const telemetry_post *post)
     return now < stop_at ? RT_MIN(post->timeout_ms, (stop_at - now) / 1000000) : 0;
 }
 
-void telemetry_post_send(telemetry_post *post, rt_str body, telemetry_answer *answer)
+void telemetry_post_send(telemetry_post *post, const rt_outbound *parcel, telemetry_answer *answer)
 {
     uint64_t left_ms = time_left_ms(post);
     rt_buf_reset(&answer->body);
@@ -243,8 +243,9 @@ void telemetry_post_send(telemetry_post *post, rt_str body, telemetry_answer *an
     post->error[0] = '\0';
     curl_easy_setopt(post->curl, CURLOPT_TIMEOUT_MS, (long)left_ms);
     curl_easy_setopt(post->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)left_ms);
-    curl_easy_setopt(post->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
-    curl_easy_setopt(post->curl, CURLOPT_POSTFIELDS, body.ptr);
+    curl_easy_setopt(post->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     (curl_off_t)rt_outbound_bytes(parcel).len);
+    curl_easy_setopt(post->curl, CURLOPT_POSTFIELDS, rt_outbound_bytes(parcel).ptr);
     curl_easy_setopt(post->curl, CURLOPT_WRITEDATA, &answer->body);
     judge(post, curl_easy_perform(post->curl), answer);
 }

@@ -26,7 +26,12 @@ static void end(void)
     unlink(path);
 }
 
-TestSuite(span, .fini = end);
+static void begin(void)
+{
+    rt_outbound_scrub_set(rt_outbound_scrub_nothing);
+}
+
+TestSuite(span, .init = begin, .fini = end);
 
 static rt_trace parent_of(const char *flags)
 {

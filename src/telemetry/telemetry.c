@@ -22,6 +22,13 @@ enum {
     CLOSE_WAIT_MS = 4950,
 };
 
+/* Ids, moments and numbers of ours, which may look like somebody's; see outbound.h. */
+static const rt_str span_members[] = { RT_STR("traceId"),         RT_STR("spanId"),
+                                       RT_STR("parentSpanId"),    RT_STR("startTimeUnixNano"),
+                                       RT_STR("endTimeUnixNano"), RT_STR("intValue") };
+static const rt_str event_members[] = { RT_STR("api_key"), RT_STR("sent_at"), RT_STR("timestamp"),
+                                        RT_STR("uuid") };
+
 static const char *copy_path(rt_arena *arena, const char *path)
 {
     return path && path[0] ? rt_arena_copy(arena, rt_str_of(path)) : NULL;
@@ -48,6 +55,8 @@ static bool open_spans(rt_telemetry *t, const rt_telemetry_config *config, rt_er
         .batch_max = SPAN_BATCH_MAX,
         .delay_ms = time_or(config->otlp_delay_ms, DEFAULT_DELAY_MS),
         .file = copy_path(&t->arena, config->span_file),
+        .exempt = span_members,
+        .exempt_count = RT_COUNT(span_members),
         .encode = telemetry_otlp_encode,
         .ctx = &t->resource,
         .rejected = telemetry_otlp_rejected,
@@ -76,6 +85,8 @@ static bool open_events(rt_telemetry *t, const rt_telemetry_config *config, rt_e
         .queue_max = EVENT_QUEUE_MAX,
         .batch_max = EVENT_BATCH_MAX,
         .delay_ms = time_or(config->otlp_delay_ms, DEFAULT_DELAY_MS),
+        .exempt = event_members,
+        .exempt_count = RT_COUNT(event_members),
         .encode = telemetry_posthog_encode,
         .ctx = &t->project,
         .target = { .timeout_ms = DEFAULT_TIMEOUT_MS },

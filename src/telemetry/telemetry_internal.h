@@ -73,7 +73,7 @@ typedef struct telemetry_post telemetry_post;
 bool telemetry_post_open(const telemetry_target *target, const _Atomic uint64_t *stop_at_ns,
                          telemetry_post **out, rt_error *err);
 void telemetry_post_close(telemetry_post *post);
-void telemetry_post_send(telemetry_post *post, rt_str body, telemetry_answer *answer);
+void telemetry_post_send(telemetry_post *post, const rt_outbound *parcel, telemetry_answer *answer);
 
 /* "http://" or "https://" and something after it. */
 bool telemetry_check_url(rt_str url, rt_error *err);
@@ -90,6 +90,8 @@ typedef struct telemetry_signal {
     /* One request of the items, and how many of them are in it. */
     size_t (*encode)(const void *ctx, void *const *items, size_t count, rt_buf *out);
     const void *ctx;
+    const rt_str *exempt; /* members that are ours and no text, ids and moments (outbound.h) */
+    size_t exempt_count;
 
     /* How many items an answer says were not kept although the request was taken; or NULL. */
     uint64_t (*rejected)(rt_str answer);

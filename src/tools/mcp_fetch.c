@@ -112,6 +112,7 @@ void mcp_fetcher_free(mcp_fetcher *f)
 typedef struct exchange {
     mcp_fetch *fetch;
     CURL *easy;
+    rt_outbound parcel;
     bool is_enough;
     char error[CURL_ERROR_SIZE];
 } exchange;
@@ -198,8 +199,11 @@ static void set_options(exchange *x, struct curl_slist *headers)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, x);
     if (strcmp(f->verb, "POST") == 0) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)f->body.len);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, f->body.len ? f->body.ptr : "");
+        rt_outbound_clear(&x->parcel, f->is_login ? RT_OUTBOUND_LOGIN : RT_OUTBOUND_TOOL,
+                          f->body.len ? f->body : RT_STR(""), NULL, 0, NULL);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                         (curl_off_t)rt_outbound_bytes(&x->parcel).len);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, rt_outbound_bytes(&x->parcel).ptr);
     } else if (strcmp(f->verb, "GET") != 0) {
         curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, f->verb);
     }

@@ -321,6 +321,7 @@ typedef enum mcp_fetch_end {
 typedef struct mcp_fetch {
     const char *verb, *url; /* "GET", "POST", "DELETE" */
     rt_str body;            /* of a POST */
+    bool is_login;          /* it holds our credentials, for who gave them; else a tool's call */
     const char *const *headers;
     size_t header_count;
     const uint64_t *deadline_ns; /* looked at again and again */

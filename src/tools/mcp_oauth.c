@@ -156,6 +156,7 @@ static bool post(const mcp_getter *g, const char *url, const char *const *header
                     .headers = headers,
                     .header_count = count,
                     .body = body,
+                    .is_login = true,
                     .deadline_ns = &g->deadline_ns,
                     .cancel_fd = -1 };
     if (!mcp_fetch_body(g->fetcher, &f, ANSWER_MAX, &answer, err))

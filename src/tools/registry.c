@@ -36,6 +36,8 @@ struct rt_tools {
     tools_list *imports;
     tools_catalogue *catalogue;
     tools_counts *counts;
+    tools_lessons *lessons;
+    tools_sequences *sequences;
 };
 
 /* -- Names ------------------------------------------------------------------------------------- */
@@ -212,8 +214,11 @@ bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
     pthread_cond_init(&t->changed, &clock);
     pthread_condattr_destroy(&clock);
     t->counts = tools_counts_new(config->store);
+    t->lessons = tools_lessons_new(config->store);
+    t->sequences = tools_sequences_new(config->store);
     t->imports = tools_list_new();
-    if (config->store && !tools_imports_load(config->store, t->imports, err))
+    if (!tools_lessons_load(t->lessons, err) || !tools_sequences_load(t->sequences, err) ||
+        (config->store && !tools_imports_load(config->store, t->imports, err)))
         return false;
     publish(t);
     *out = RT_TAKE(t);
@@ -306,8 +311,10 @@ void rt_tools_close(rt_tools *t)
     while (t->entries)
         take_out(t, t->entries);
     pthread_mutex_unlock(&t->lock);
-    tools_counts_flush(t->counts, NULL);
+    rt_tools_flush(t, NULL);
     tools_counts_free(t->counts);
+    tools_lessons_free(t->lessons);
+    tools_sequences_free(t->sequences);
     tools_catalogue_dropp(&t->catalogue);
     tools_list_drop(t->imports);
     pthread_cond_destroy(&t->changed);
@@ -366,6 +373,14 @@ static bool not_found(const tools_catalogue *c, rt_str audience, rt_str name, rt
                    name.ptr, rt_nearest_hint(&near, "; search for one", hint));
 }
 
+static void copy_whole(rt_tools *t, const rt_tool *tool, rt_arena *arena, rt_tool *out)
+{
+    tools_copy(tool, true, arena, out);
+    if (out->output_schema.len == 0 &&
+        tools_lessons_get(t->lessons, tool->name, tool->version, arena, &out->output_schema))
+        out->flags |= RT_TOOL_OBSERVED;
+}
+
 bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err)
 {
     return rt_tools_find_for(t, (rt_str){ 0 }, name, arena, out, err);
@@ -378,7 +393,7 @@ bool rt_tools_find_for(rt_tools *t, rt_str audience, rt_str name, rt_arena *aren
     const rt_tool *tool = tools_catalogue_find(c, audience, name);
     if (!tool)
         return not_found(c, audience, name, err);
-    tools_copy(tool, true, arena, out);
+    copy_whole(t, tool, arena, out);
     return true;
 }
 
@@ -450,7 +465,7 @@ static bool find_meant(rt_tools *t, rt_str audience, rt_str written, rt_arena *a
     const rt_tool *tool = tools_catalogue_mean(c, audience, written);
     if (!tool)
         return not_found(c, audience, written, err);
-    tools_copy(tool, true, arena, out);
+    copy_whole(t, tool, arena, out);
     return true;
 }
 
@@ -545,6 +560,14 @@ static bool route(rt_tools *t, rt_str audience, rt_str name, rt_str *server, rt_
     return rt_str_cut(&rest, ':', server);
 }
 
+/* What is learnt of a tool is told to all, so only of one that is for all. */
+static bool is_common(rt_tools *t, const rt_tool_call *call)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_find(c, call->audience, call->tool);
+    return tool && tool->audience.len == 0;
+}
+
 bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
                    rt_error *err)
 {
@@ -563,7 +586,19 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
     if (is_answered && out->elapsed_us == 0)
         out->elapsed_us = elapsed_us;
     tools_counts_add(t->counts, call->tool, elapsed_us, !is_answered || out->is_error);
+    if (is_answered && !out->is_error && is_common(t, call)) {
+        rt_tools_observe(t, call->tool, out->value);
+        tools_sequences_add(t->sequences, call->run, call->tool);
+    }
     return is_answered;
+}
+
+void rt_tools_observe(rt_tools *t, rt_str name, rt_str value)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_find(c, (rt_str){ 0 }, name);
+    if (tool && tool->output_schema.len == 0)
+        tools_lessons_observe(t->lessons, name, tool->version, value);
 }
 
 void rt_tools_used(rt_tools *t, rt_str name, uint64_t elapsed_us, bool is_failure)
@@ -578,7 +613,8 @@ bool rt_tools_usage(rt_tools *t, rt_str name, rt_tool_usage *out, rt_error *err)
 
 bool rt_tools_flush(rt_tools *t, rt_error *err)
 {
-    return tools_counts_flush(t->counts, err);
+    return tools_counts_flush(t->counts, err) && tools_lessons_flush(t->lessons, err) &&
+           tools_sequences_flush(t->sequences, err);
 }
 
 /* -- Search
@@ -625,6 +661,48 @@ size_t rt_tools_search_for(rt_tools *t, rt_str audience, rt_str query, rt_arena 
         };
         tools_copy(tool, false, arena, &hits[count++].tool);
     }
+    return count;
+}
+
+size_t rt_tools_related(rt_tools *t, rt_str name, rt_arena *arena, rt_tool_related *out, size_t max)
+{
+    return tools_sequences_related(t->sequences, name, arena, out, max);
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const rt_tool_hit *x = a, *y = b;
+    return x->score < y->score   ? 1
+           : x->score > y->score ? -1
+                                 : rt_str_cmp(x->tool.name, y->tool.name);
+}
+
+static double weight_of(size_t edges, size_t tools)
+{
+    double pairs = (double)tools * (double)(tools > 0 ? tools - 1 : 0);
+    double density = pairs > 0 ? (double)edges / pairs : 0;
+    return RT_MAX(0.5, 1 - 2 * density);
+}
+
+size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
+                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
+{
+    enum { MORE = 10 }; /* that the graph may lift onto the list */
+    rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
+    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    graph->edges = tools_sequences_count(t->sequences);
+    graph->alpha = weight_of(graph->edges, c->count);
+    for (size_t i = 0; i < count; i++) {
+        rt_tool_hit *h = &found[i];
+        h->graph = context_count > 0
+                       ? tools_sequences_score(t->sequences, h->tool.name, context, context_count)
+                       : h->usage;
+        h->score = graph->alpha * h->score + (1 - graph->alpha) * h->graph;
+    }
+    qsort(found, count, sizeof(*found), by_score);
+    count = RT_MIN(count, max);
+    memcpy(hits, found, count * sizeof(*hits));
     return count;
 }
 

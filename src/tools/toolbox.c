@@ -311,6 +311,7 @@ static void health(rt_provider *self, rt_json_writer *w)
     toolbox *box = (toolbox *)self;
     bool is_healthy = rt_store_check(box->config.store, &err);
     rt_jw_object(w);
+    rt_jw_kstr(w, "server", RT_STR(RT_TOOLBOX));
     rt_jw_kstr(w, "status", is_healthy ? RT_STR("healthy") : RT_STR("down"));
     if (!is_healthy)
         rt_jw_kstr(w, "error", rt_str_of(err.text));

@@ -32,6 +32,7 @@ typedef enum rt_tool_flags {
     RT_TOOL_NEEDS_APPROVAL = 1 << 4,
     RT_TOOL_SIDE_EFFECT = 1 << 5, /* its runs are never answered from the cache */
     RT_TOOL_SEES_PII = 1 << 6,    /* gets real values in place of tokens */
+    RT_TOOL_OBSERVED = 1 << 7,    /* its output_schema is learned: a help, and no promise */
 } rt_tool_flags;
 
 typedef struct rt_tool {
@@ -55,6 +56,7 @@ typedef struct rt_tool_call {
     rt_str traceparent;             /* may be empty */
     rt_str audience;                /* the organisation in whose name it is called; may be empty */
     const struct rt_caller *caller; /* who calls, for providers upstairs; engine.h; may be NULL */
+    rt_str run;         /* what it is a part of, an execution's id; empty: of nothing */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
@@ -93,7 +95,8 @@ bool rt_tools_remove(rt_tools *tools, rt_str provider, rt_error *err);
 
 /* Without schemas; newest list of every provider, in the order of names. */
 size_t rt_tools_list(rt_tools *tools, rt_str category, rt_arena *arena, rt_tool **out);
-/* With schemas. RT_NOT_FOUND, with a suggestion. */
+/* With schemas; where a server declares none for the output, with what was learned of it
+ * (RT_TOOL_OBSERVED). RT_NOT_FOUND, with a suggestion. */
 bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err);
 
 /*
@@ -141,6 +144,10 @@ void rt_tools_settle(rt_tools *tools);
 bool rt_tools_call(rt_tools *tools, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
                    rt_error *err);
 
+/* Looks at a result, to learn what results of this tool look like; keeps no value of it. The first
+ * results are looked at, and later ones now and then. (A call does it by itself.) */
+void rt_tools_observe(rt_tools *tools, rt_str name, rt_str value);
+
 /* -- Usage ------------------------------------------------------------------------------------- */
 
 typedef struct rt_tool_usage {
@@ -161,15 +168,63 @@ bool rt_tools_flush(rt_tools *tools, rt_error *err); /* what was counted into th
  * there are; replaces tools of the same names. Registries that are open do not see them. */
 bool rt_tools_import(rt_store *store, rt_str json, size_t *count, rt_error *err);
 
+/* -- Stubs: what code that calls a tool may know of it -------------------------------------------
+ */
+
+typedef enum rt_stub_language { RT_STUB_TYPESCRIPT, RT_STUB_PYTHON } rt_stub_language;
+
+bool rt_stub_language_parse(rt_str name, rt_stub_language *out, rt_error *err);
+
+/*
+ * Declarations made of a tool's schemas, whatever a stranger put into them:
+ *
+ *     interface ListCommitsArgs { repo: string; limit?: number; }
+ *     type ListCommitsResult = unknown;
+ *     declare const github: { listCommits(args: ListCommitsArgs): Promise<ListCommitsResult>; };
+ *
+ * or a Python module of TypedDicts and a class with a function. Of several tools, those of one
+ * server stand together.
+ */
+rt_str rt_tool_stub(const rt_tool *tool, rt_stub_language language, rt_arena *arena);
+rt_str rt_tool_stubs(const rt_tool *tools, size_t count, rt_stub_language language,
+                     rt_arena *arena);
+
 /* -- Search (search.h has the index alone, for other rooms and for measuring) ------------------ */
 
 typedef struct rt_tool_hit {
     rt_tool tool; /* without schemas; lives in the arena */
     double score, lexical, semantic, usage;
+    double
+        graph; /* how often it is called with the tools of the context; only where one is given */
 } rt_tool_hit;
 
 size_t rt_tools_search(rt_tools *tools, rt_str query, rt_arena *arena, rt_tool_hit *hits,
                        size_t max);
+
+/* -- Which tools are called together ------------------------------------------------------------
+ */
+
+#define RT_TOOLS_RELATED_SCORE 0.8 /* of the one that is called with it most often */
+
+typedef struct rt_tool_related {
+    rt_str name;
+    bool is_before; /* often called before it; else after it */
+    double score;
+} rt_tool_related;
+
+size_t rt_tools_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool_related *out,
+                        size_t max);
+
+/* How the graph weighs: score = alpha * the search's + (1 - alpha) * the graph's. */
+typedef struct rt_tool_graph {
+    double alpha; /* max(0.5, 1 - 2 * density) */
+    size_t edges;
+} rt_tool_graph;
+
+/* rt_tools_search(), and what is often called before or after the tools of `context` comes first.
+ * Without a context the graph's part is how often a tool is used. */
+size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
+                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
 
 #include "tools/toolbox.h" /* the sample tools, whose code is here */
 

@@ -70,4 +70,30 @@ bool tools_counts_get(tools_counts *counts, rt_str name, rt_tool_usage *out, rt_
 /* How often each was used, for all at once: fills uses[i] for names[i]. */
 void tools_counts_all(tools_counts *counts, const rt_tool *tools, size_t count, double *uses);
 
+/* -- learn.c: what results look like ----------------------------------------------------------- */
+
+typedef struct tools_lessons tools_lessons;
+tools_lessons *tools_lessons_new(rt_store *store); /* which may be NULL */
+bool tools_lessons_load(tools_lessons *all, rt_error *err);
+void tools_lessons_free(tools_lessons *all); /* without writing them */
+void tools_lessons_observe(tools_lessons *all, rt_str name, rt_str version, rt_str value);
+/* False: nothing is known of this version. */
+bool tools_lessons_get(tools_lessons *all, rt_str name, rt_str version, rt_arena *arena,
+                       rt_str *schema);
+bool tools_lessons_flush(tools_lessons *all, rt_error *err);
+
+/* -- sequences.c: which tool is called after which --------------------------------------------- */
+
+typedef struct tools_sequences tools_sequences;
+tools_sequences *tools_sequences_new(rt_store *store); /* which may be NULL */
+bool tools_sequences_load(tools_sequences *s, rt_error *err);
+void tools_sequences_free(tools_sequences *s); /* without writing them */
+void tools_sequences_add(tools_sequences *s, rt_str run, rt_str tool);
+size_t tools_sequences_count(tools_sequences *s); /* edges */
+/* How often `tool` came right before or after one of these, 0 to 1. */
+double tools_sequences_score(tools_sequences *s, rt_str tool, const rt_str *context, size_t count);
+size_t tools_sequences_related(tools_sequences *s, rt_str tool, rt_arena *arena,
+                               rt_tool_related *out, size_t max);
+bool tools_sequences_flush(tools_sequences *s, rt_error *err);
+
 #endif

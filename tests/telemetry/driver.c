@@ -8,6 +8,7 @@
  * root and a child; with "wait" it waits until all that was told is sent or dropped. It prints one
  * JSON object: the metrics before the end, the warnings, and how long the end took.
  */
+#include "privacy/privacy.h"
 #include "telemetry/telemetry.h"
 
 #include <pthread.h>
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
     rt_buf metrics RT_CLEANUP(rt_buf_done) = { 0 };
     rt_telemetry *t = NULL;
     rt_error err = { 0 };
+    rt_outbound_scrub_set(rt_privacy_scrub);
     config.warn = take_warning;
     rt_telemetry_config_env(&config, &arena, take_warning, NULL);
     for (int i = 1; i < argc; i++)

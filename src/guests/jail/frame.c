@@ -70,7 +70,7 @@ static size_t take_fds(struct msghdr *msg, int *fds, size_t fds_max)
     return count;
 }
 
-ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+static ssize_t recv_once(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
                          int flags)
 {
     union {
@@ -82,11 +82,18 @@ ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_ma
                           .msg_iovlen = 1,
                           .msg_control = &control,
                           .msg_controllen = sizeof(control) };
+    ssize_t n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+    *fd_count = n < 0 ? 0 : take_fds(&msg, fds, fds_max);
+    return n;
+}
+
+ssize_t jail_packet_recv(int fd, void *data, size_t len, int *fds, size_t fds_max, size_t *fd_count,
+                         int flags)
+{
     ssize_t n;
     do
-        n = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+        n = recv_once(fd, data, len, fds, fds_max, fd_count, flags);
     while (n < 0 && errno == EINTR);
-    *fd_count = n < 0 ? 0 : take_fds(&msg, fds, fds_max);
     return n;
 }
 
@@ -153,10 +160,23 @@ static bool recv_all(int fd, char *data, size_t len, rt_error *err)
 
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
 {
+    rt_error problem;
+    bool ok;
+    do {
+        problem = (rt_error){ 0 };
+        ok = jail_frame_await(fd, max, out, &problem);
+    } while (!ok && problem.sys_errno == EINTR);
+    if (!ok && err)
+        *err = problem;
+    return ok;
+}
+
+bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err)
+{
     jail_frame frame = { 0 };
     uint32_t size = 0;
-    ssize_t n = jail_packet_recv(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX,
-                                 &frame.fd_count, 0);
+    ssize_t n =
+        recv_once(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX, &frame.fd_count, 0);
     if (n < 0)
         return rt_fail_errno(err, "receive a frame");
     if (n == 0)

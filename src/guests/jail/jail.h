@@ -123,6 +123,8 @@ ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, s
 
 /* False at end of file too (err->code RT_NOT_FOUND). `max` bounds what a peer may make us hold. */
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
+/* The same, but that a signal ends the waiting for a frame's first byte: sys_errno is EINTR. */
+bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err);
 void jail_frame_done(jail_frame *frame);
 
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */

@@ -37,6 +37,7 @@ import os
 import uuid
 
 _quote = json.encoder.encode_basestring_ascii
+_encode_plain = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _TEXTS = (fractions.Fraction, complex, uuid.UUID)
 _MOMENTS = (datetime.datetime, datetime.date, datetime.time)
 _ARRAYS = (list, tuple, range, collections.deque, collections.abc.KeysView,
@@ -49,7 +50,7 @@ class NoAnswer(Exception):
 
 def to_json(value):
     try:
-        return json.dumps(value, allow_nan=False)
+        return _encode_plain(value)
     except (TypeError, ValueError, RecursionError):
         pass  # not plain JSON, or contains itself: the slow way tells which
     try:

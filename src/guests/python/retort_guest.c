@@ -4,7 +4,7 @@
  *
  *     retort_guest.announce(3, '{"language": "python"}')
  *     control = retort_guest.serve(3)              # returns in each sealed child
- *     data, fds = retort_guest.recv(control)       # None at the end
+ *     text, fds = retort_guest.recv(control)       # None at the end
  *     retort_guest.send(control, b'{"op": "result"}')
  *
  * Only the stable ABI of Python 3.8 is used: one build serves every later Python. Waiting for a
@@ -90,7 +90,7 @@ static PyObject *fd_list(const jail_frame *frame)
 
 static PyObject *frame_tuple(jail_frame *frame)
 {
-    PyObject *data = PyBytes_FromStringAndSize(frame->data, (Py_ssize_t)frame->len);
+    PyObject *data = PyUnicode_DecodeUTF8(frame->data, (Py_ssize_t)frame->len, NULL);
     PyObject *fds = data ? fd_list(frame) : NULL;
     PyObject *pair = fds ? PyTuple_Pack(2, data, fds) : NULL;
     Py_XDECREF(data);
@@ -100,31 +100,13 @@ static PyObject *frame_tuple(jail_frame *frame)
     return pair;
 }
 
-/* Waiting can be interrupted: -1 with an exception set, else what poll() says. */
-static int await_frame(int fd, int timeout_ms)
-{
-    struct pollfd polled = { .fd = fd, .events = POLLIN };
-    for (;;) {
-        int n;
-        Py_BEGIN_ALLOW_THREADS n = poll(&polled, 1, timeout_ms);
-        Py_END_ALLOW_THREADS if (n >= 0) return n;
-        if (errno != EINTR) {
-            PyErr_SetFromErrno(PyExc_OSError);
-            return -1;
-        }
-        if (PyErr_CheckSignals() != 0)
-            return -1;
-    }
-}
-
 static PyObject *is_ready(PyObject *self, PyObject *args)
 {
-    int fd;
+    struct pollfd polled = { .events = POLLIN };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd))
+    if (!PyArg_ParseTuple(args, "i", &polled.fd))
         return NULL;
-    int n = await_frame(fd, 0);
-    return n < 0 ? NULL : PyBool_FromLong(n);
+    return PyBool_FromLong(poll(&polled, 1, 0) > 0);
 }
 
 static PyObject *recv_frame(PyObject *self, PyObject *args)
@@ -134,10 +116,16 @@ static PyObject *recv_frame(PyObject *self, PyObject *args)
     jail_frame frame = { 0 };
     rt_error err = { 0 };
     (void)self;
-    if (!PyArg_ParseTuple(args, "i", &fd) || await_frame(fd, -1) < 0)
+    if (!PyArg_ParseTuple(args, "i", &fd))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS ok = jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err);
-    Py_END_ALLOW_THREADS if (!ok && err.code != RT_NOT_FOUND) return fail(&err);
+    do {
+        err = (rt_error){ 0 };
+        Py_BEGIN_ALLOW_THREADS ok = jail_frame_await(fd, JAIL_FRAME_MAX, &frame, &err);
+        Py_END_ALLOW_THREADS if (!ok && err.sys_errno == EINTR &&
+                                 PyErr_CheckSignals() != 0) return NULL;
+    } while (!ok && err.sys_errno == EINTR);
+    if (!ok && err.code != RT_NOT_FOUND)
+        return fail(&err);
     if (!ok)
         Py_RETURN_NONE;
     PyObject *pair = frame_tuple(&frame);
@@ -182,7 +170,7 @@ static PyMethodDef functions[] = {
     { "serve", serve, METH_VARARGS, "serve(fd): fork on each order; returns in a sealed child" },
     { "park", park, METH_VARARGS, "park(fd): wait to be copied; True in a copy" },
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
-    { "recv", recv_frame, METH_VARARGS, "recv(fd): (bytes, [descriptors]), or None at the end" },
+    { "recv", recv_frame, METH_VARARGS, "recv(fd): (text, [descriptors]), or None at the end" },
     { "ready", is_ready, METH_VARARGS, "ready(fd): whether recv() would find something" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
     { "limit", limit, METH_VARARGS,
