@@ -142,6 +142,7 @@ static bool fill_request(const rt_agent *agent, rt_json environment, rt_json fil
     agents_json_parse(c->policy, arena, &policy);
     agents_json_parse(c->input_schema, arena, &request->input_schema);
     agents_json_parse(c->output_schema, arena, &request->output_schema);
+    agents_json_parse(c->tools.len > 0 ? c->tools : RT_STR("[]"), arena, &request->tools);
     request->language = c->language;
     request->name = base_name(agents_entry_point(c, arena));
     request->preset = RT_STR("quick");

@@ -17,6 +17,7 @@ typedef struct cli_house {
     rt_store *store;
     rt_vault *vault;
     rt_shelf *shelf;
+    rt_objects objects;
     rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
 } cli_house;
 

@@ -24,6 +24,7 @@ static void print_help(void)
          "of Claude, Cursor and others:\n\n"
          "  {\"mcpServers\": {\"retort\": {\"command\": \"retort\", \"args\": [\"mcp\"]}}}\n\n"
          "docs/mcp.md says more. Options are the settings of 'retort serve', and:\n\n"
+         "      --agents NAME,...         serve these code agents as tools, and nothing else\n"
          "      --mcp-fixture\n"
          "                                what the MCP conformance suite looks for; not for "
          "clients");
@@ -97,6 +98,9 @@ int cli_mcp(int argc, char **argv)
             return EXIT_GOOD;
         }
     s.has_mcp_fixture = cli_service_flag(&argc, argv, "--mcp-fixture");
+    s.mcp_agents = rt_str_of(cli_service_option(&argc, argv, "--agents", &err));
+    if (err.code)
+        return cli_complain(&err);
     int given = argc;
     char **args = calloc((size_t)argc + 1, sizeof(*args)); /* reading takes what it knows out */
     if (!args)

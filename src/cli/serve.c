@@ -213,6 +213,8 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->cache = s->cache;
     config->telemetry = s->telemetry;
     config->tools = s->tools;
+    config->agents = s->agents;
+    config->mcp_agents = s->mcp_agents;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -271,6 +273,15 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+static bool open_agents(service *s, rt_error *err)
+{
+    s->agents = rt_agents_new(&(rt_agents_config){ .store = s->house.store,
+                                                   .vault = s->house.vault,
+                                                   .objects = &s->house.objects,
+                                                   .engine = s->engine });
+    return rt_tools_add(s->tools, rt_agents_provider(s->agents), err);
+}
+
 bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
 {
     if (!open_runtime(s, err))
@@ -279,7 +290,8 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err);
+           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err) &&
+           open_agents(s, err);
 }
 
 /* ---- serving ---- */
@@ -353,6 +365,7 @@ void cli_service_close(service *s)
         _exit(EXIT_FAILED); /* it still uses what would be freed now */
     }
     rt_tools_close(s->tools);
+    rt_agents_free(s->agents);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);
@@ -364,6 +377,21 @@ void cli_service_close(service *s)
 static void die_at_the_second(const sigset_t *signals)
 {
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}
+
+const char *cli_service_option(int *argc, char **argv, const char *name, rt_error *err)
+{
+    for (int i = 1; i < *argc; i++) {
+        int first = i;
+        const char *value = cli_option(*argc, argv, &i, name, err);
+        if (!value)
+            continue;
+        int taken = i - first + 1;
+        memmove(&argv[first], &argv[i + 1], (size_t)(*argc - i) * sizeof(*argv)); /* and the NULL */
+        *argc -= taken;
+        return value;
+    }
+    return NULL;
 }
 
 bool cli_service_flag(int *argc, char **argv, const char *flag)

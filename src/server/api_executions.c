@@ -72,6 +72,19 @@ bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_
     return ok;
 }
 
+bool executions_agent(http_request *r, rt_agent_run *run, rt_agent_result *out, rt_error *err)
+{
+    attendance here = { .request = r, .canceller = { .wake = -1 } };
+    run->canceller = &here.canceller;
+    run->on_work = attend;
+    run->work_ctx = &here;
+    run->trace = r->trace;
+    bool ok = rt_agents_execute(r->server->config.agents, &r->caller, run, &r->arena, out, err);
+    watch_end(r->server->watch, &here.entry);
+    rt_canceller_done(&here.canceller);
+    return ok;
+}
+
 static bool reply_answer(http_request *r, http_reply *reply, rt_request *request, rt_error *err)
 {
     rt_answer answer;

@@ -84,8 +84,8 @@ static bool metrics(http_request *r, http_reply *reply, rt_error *err)
 static bool openapi(http_request *r, http_reply *reply, rt_error *err)
 {
     (void)err;
-    openapi_write(r->server->config.public_url, r->server->config.version, r->server->config.is_auth_required,
-                  &reply->body);
+    openapi_write(r->server->config.public_url, r->server->config.version,
+                  r->server->config.is_auth_required, &reply->body);
     return true;
 }
 

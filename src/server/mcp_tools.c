@@ -328,6 +328,8 @@ bool mcp_list_tools(mcp_call *c, rt_json_writer *w)
 {
     if (!mcp_check_cursor(c))
         return false;
+    if (c->agents.len > 0)
+        return mcp_agents_list(c, w);
     rt_jw_karray(w, "tools");
     if (c->mcp->config->has_mcp_fixture) /* first: the suite calls the first one blindly */
         for (const mcp_tool *tool = mcp_fixture_tools; tool->name; tool++)
@@ -370,6 +372,8 @@ bool mcp_call_tool(mcp_call *c, rt_json_writer *w)
     if (!rt_json_is_absent(arguments) && rt_json_type(arguments) != RT_JSON_OBJECT)
         return mcp_fail(c, RT_MCP_INVALID_PARAMS, (rt_str){ 0 },
                         "Invalid params: arguments must be an object");
+    if (c->agents.len > 0)
+        return mcp_agents_call(c, name, arguments, w);
     if (!tool)
         return proxy(c, name, arguments, w);
     if (c->caller.role < tool->role)

@@ -257,7 +257,11 @@ static void write_responses(rt_json_writer *w, const http_operation *op, bool is
         if (has_own(op, errors[i].status) || !is_possible(op, i, is_auth_required))
             continue;
         status_key(w, errors[i].status);
-        write_ref(w, "responses", op->flags & HTTP_AGENT_ERRORS ? "Agent" : "", errors[i].name);
+        write_ref(w, "responses",
+                  op->flags & HTTP_AGENT_ERRORS        ? "Agent"
+                  : op->flags & HTTP_CODE_AGENT_ERRORS ? "CodeAgent"
+                                                       : "",
+                  errors[i].name);
     }
     rt_jw_end(w);
 }
@@ -349,6 +353,7 @@ static void write_components(rt_json_writer *w, bool is_auth_required)
     rt_jw_kobject(w, "responses");
     write_shared_responses(w, "", "Error");
     write_shared_responses(w, "Agent", "AgentError");
+    write_shared_responses(w, "CodeAgent", "CodeAgentError");
     rt_jw_end(w);
     if (is_auth_required)
         rt_jw_kraw(w, "securitySchemes",

@@ -22,6 +22,7 @@
 #ifndef RT_SERVER_SERVER_H
 #define RT_SERVER_SERVER_H
 
+#include "agents/agents.h"
 #include "base/base.h"
 #include "engine/engine.h"
 #include "store/store.h"
@@ -60,6 +61,8 @@ typedef struct rt_server_config {
     rt_cache *cache;
     rt_telemetry *telemetry;
     rt_tools *tools;      /* NULL: there are none */
+    rt_agents *agents;    /* code agents */
+    rt_str mcp_agents;    /* over stdio, serve these agents alone ("adder,csv-profile"); or empty */
     bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 
