@@ -5,8 +5,9 @@
  * The files of an agent are written into the cell's own directory by a prelude before the entry
  * point's first line, so imports, require() and source find them as they would on any disk, and
  * data files can be opened by name. The prelude stands on the entry point's first line, so that
- * lines stay the user's; only in Python, where a block cannot follow a statement on its line, it
- * has a line of its own, and the lines of errors are set right afterwards.
+ * lines stay the user's; only in Python, where a block cannot follow a statement on its line, and
+ * in TypeScript, where an import must begin one, it has a line of its own, and the lines of errors
+ * are set right afterwards.
  *
  * What is small lies in the row. Above RT_AGENT_ROW_MAX it is one object in the object directory;
  * if that cannot be written, the row has to do.
@@ -168,7 +169,7 @@ static void write_python(rt_json files, rt_buf *out)
                            "p.rpartition('/')[0] or '.', exist_ok=True), open(p, 'w', "
                            "encoding='utf-8').write(t)) for p, t in files] and None)("));
     write_pairs(files, out);
-    rt_buf_add(out, RT_STR(")\n"));
+    rt_buf_add(out, RT_STR(")"));
 }
 
 static void write_javascript(rt_json files, rt_buf *out)
@@ -241,20 +242,24 @@ bool agents_bundle_join(rt_str language, rt_str code, rt_json files, rt_arena *a
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     bool is_python = rt_str_eq_c(language, "python");
+    bool is_apart = is_python || rt_str_eq_c(language, "typescript");
     *shift_from = 0;
     *out = code;
     if (rt_json_count(files) == 0)
         return true;
     size_t begin = begin_of(code, is_python);
     rt_buf_add(&text, rt_str_slice(code, 0, begin));
-    if (is_python) {
+    if (is_apart)
         *shift_from = count_lines(rt_str_slice(code, 0, begin)) + 1;
+    if (is_python) {
         write_python(files, &text);
     } else if (rt_str_eq_c(language, "bash")) {
         write_bash(files, &text);
     } else {
         write_javascript(files, &text);
     }
+    if (is_apart)
+        rt_buf_addc(&text, '\n');
     rt_buf_add(&text, rt_str_slice(code, begin, code.len));
     if (!rt_buf_ok(&text, err))
         return rt_wrap(err, "join the files");
@@ -269,11 +274,10 @@ static int64_t shifted(int64_t line, uint64_t from)
     return line > (int64_t)from ? line - 1 : line;
 }
 
-/* 'File "main.py", line 12' */
-static rt_str shift_stack(rt_str stack, rt_str file, uint64_t from, rt_arena *arena)
+/* Lines stand after 'File "main.py", line ' or 'main.ts:'. */
+static rt_str shift_after(rt_str stack, rt_str mark, uint64_t from, rt_arena *arena)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_str mark = rt_arena_printf(arena, "File \"%.*s\", line ", RT_FMT(file));
     ptrdiff_t at;
     while ((at = rt_str_find(stack, mark)) >= 0) {
         size_t begin = (size_t)at + mark.len, end = begin;
@@ -282,11 +286,19 @@ static rt_str shift_stack(rt_str stack, rt_str file, uint64_t from, rt_arena *ar
             end++;
         rt_str_to_u64(rt_str_slice(stack, begin, end), &line);
         rt_buf_add(&text, rt_str_slice(stack, 0, begin));
-        rt_buf_addf(&text, "%lld", (long long)shifted((int64_t)line, from));
+        if (end > begin)
+            rt_buf_addf(&text, "%lld", (long long)shifted((int64_t)line, from));
         stack = rt_str_slice(stack, end, stack.len);
     }
     rt_buf_add(&text, stack);
     return rt_arena_str(arena, rt_buf_str(&text));
+}
+
+static rt_str shift_stack(rt_str stack, rt_str file, uint64_t from, rt_arena *arena)
+{
+    rt_str python = rt_arena_printf(arena, "File \"%.*s\", line ", RT_FMT(file));
+    rt_str node = rt_arena_printf(arena, "%.*s:", RT_FMT(file));
+    return shift_after(shift_after(stack, python, from, arena), node, from, arena);
 }
 
 static void write_error(rt_json error, rt_str file, uint64_t from, rt_arena *arena,
