@@ -97,7 +97,7 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
 
 NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 $(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)

@@ -332,6 +332,59 @@ bool rt_agents_add_version(rt_agents *a, const rt_caller *caller, rt_str id, rt_
            rt_agents_find(a, caller, before.row.id, d.version, arena, out, err);
 }
 
+/* Would a new version be the same? */
+static bool is_same(const agents_draft *a, const agents_draft *b)
+{
+    const rt_agent_row *x = &a->row, *y = &b->row;
+    const rt_agent_content *c = &x->content, *d = &y->content;
+    const rt_str pairs[][2] = {
+        { x->name, y->name },
+        { x->description, y->description },
+        { x->metadata, y->metadata },
+        { c->language, d->language },
+        { c->runtime, d->runtime },
+        { c->validation_type, d->validation_type },
+        { c->entry_point, d->entry_point },
+        { c->packages, d->packages },
+        { c->tools, d->tools },
+        { c->policy, d->policy },
+        { c->input_schema, d->input_schema },
+        { c->output_schema, d->output_schema },
+        { c->code, d->code },
+    };
+    for (size_t i = 0; i < RT_COUNT(pairs); i++)
+        if (!rt_str_eq(pairs[i][0], pairs[i][1]))
+            return false;
+    bool has_variables = rt_json_count(a->environment) + rt_json_count(b->environment) > 0;
+    return x->is_public == y->is_public && x->is_deprecated == y->is_deprecated &&
+           rt_json_equal(a->files, b->files) &&
+           (!has_variables || rt_json_equal(a->environment, b->environment));
+}
+
+bool rt_agents_put(rt_agents *a, const rt_caller *caller, rt_json body, rt_arena *arena,
+                   rt_agent *out, bool *is_changed, rt_error *err)
+{
+    rt_str name = rt_agent_tool_name(rt_json_str(rt_json_get_c(body, "name")), arena);
+    rt_agent_viewer viewer = agents_viewer(caller);
+    rt_agent_row row;
+    rt_agent before;
+    agents_draft was, d;
+    bool is_there = rt_agent_find_named(a->config.store, &viewer, name, arena, &row, NULL) &&
+                    rt_str_eq(row.organisation_id, caller->organisation_id);
+    *is_changed = true;
+    if (!is_there)
+        return rt_agents_create(a, caller, body, arena, out, err);
+    if (!agents_load(a, caller, row.id, (rt_str){ 0 }, arena, &before, err) ||
+        !draft_of(a, &before, arena, &was, err))
+        return false;
+    d = was;
+    if (!agents_draft_read(body, arena, &d, err) || !agents_draft_check(&d, arena, err))
+        return false;
+    *is_changed = !is_same(&was, &d);
+    return *is_changed ? rt_agents_update(a, caller, row.id, body, arena, out, err)
+                       : rt_agents_find(a, caller, row.id, (rt_str){ 0 }, arena, out, err);
+}
+
 bool rt_agents_remove(rt_agents *a, const rt_caller *caller, rt_str id, rt_error *err)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };

@@ -63,6 +63,10 @@ bool rt_agents_update(rt_agents *agents, const rt_caller *caller, rt_str id, rt_
  * one when it is higher. */
 bool rt_agents_add_version(rt_agents *agents, const rt_caller *caller, rt_str id, rt_json body,
                            rt_arena *arena, rt_agent *out, rt_error *err);
+/* Made, or changed when it differs from what there is by that name; for who keeps agents in files.
+ * *is_changed: there is a new version. */
+bool rt_agents_put(rt_agents *agents, const rt_caller *caller, rt_json body, rt_arena *arena,
+                   rt_agent *out, bool *is_changed, rt_error *err);
 bool rt_agents_remove(rt_agents *agents, const rt_caller *caller, rt_str id, rt_error *err);
 
 /* What changes without a new version. */

@@ -307,3 +307,16 @@ AGENTS_TEST(agents, are_served_together_as_they_were_deployed)
     cr_assert(!rt_agents_deploy(f->agents, &f->ann, RT_STR("x"), RT_STR("udp"), both, 2, &f->arena,
                                 &err));
 }
+
+AGENTS_TEST(agents, with_a_list_of_imports_may_import_their_own_files)
+{
+    rt_agent a = agents_fixture_make(f, "{\"name\":\"listed\",\"language\":\"python\",\"policy\":"
+                                        "\"voice\",\"files\":{\"main.py\":\"import lib.x, util\","
+                                        "\"lib/x.py\":\"\",\"util.py\":\"\"}}");
+    rt_error err = { 0 };
+    rt_agent_result result;
+    rt_agent_run run = { .id = a.row.id };
+    cr_assert(rt_agents_execute(f->agents, &f->ann, &run, &f->arena, &result, &err), "%s",
+              err.text);
+    cr_assert(rt_str_eq_c(f->imports, "math json datetime lib util "), "%.*s", RT_FMT(f->imports));
+}

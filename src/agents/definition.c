@@ -261,6 +261,9 @@ static bool settle_files(agents_draft *d, rt_arena *arena, rt_error *err)
     if (!agents_files_check(d->files, c->entry_point, c->language, err))
         return false;
     rt_str entry = agents_entry_point(c, arena);
+    c->entry_point = (rt_str){ 0 }; /* where it is the usual one, it is as if none was named */
+    if (!rt_str_eq(entry, agents_entry_point(c, arena)))
+        c->entry_point = entry;
     rt_json_begin(&w, &others);
     rt_jw_object(&w);
     while (rt_json_next(&it, &path, &text)) {

@@ -18,10 +18,11 @@ static void write_imports(const rt_policy *policy, rt_json files, rt_json_writer
 {
     rt_json_iter it = rt_json_each(files);
     rt_str path, rest, top;
+    rt_json text;
     rt_jw_karray(w, "imports");
     for (size_t i = 0; i < policy->import_count; i++)
         rt_jw_str(w, policy->imports[i]);
-    while (rt_json_next(&it, &path, NULL)) { /* its own modules */
+    while (rt_json_next(&it, &path, &text)) { /* its own modules */
         rest = path;
         if (rt_str_cut(&rest, '/', &top))
             rt_jw_str(w, rt_str_ends(top, RT_STR(".py")) ? rt_str_slice(top, 0, top.len - 3) : top);
