@@ -14,15 +14,18 @@
 
 /* ---- the policy ---- */
 
-static void write_imports(const rt_policy *policy, rt_json files, rt_json_writer *w)
+/* What the policy lists, which adds to its preset's, and the agent's own modules. */
+static void write_imports(rt_json listed, rt_json files, rt_json_writer *w)
 {
-    rt_json_iter it = rt_json_each(files);
+    rt_json_iter own = rt_json_each(listed), it = rt_json_each(files);
     rt_str path, rest, top;
     rt_json text;
     rt_jw_karray(w, "imports");
-    for (size_t i = 0; i < policy->import_count; i++)
-        rt_jw_str(w, policy->imports[i]);
-    while (rt_json_next(&it, &path, &text)) { /* its own modules */
+    if (rt_json_type(listed) == RT_JSON_STRING)
+        rt_jw_json(w, listed);
+    while (rt_json_next(&own, NULL, &text))
+        rt_jw_json(w, text);
+    while (rt_json_next(&it, &path, &text)) {
         rest = path;
         if (rt_str_cut(&rest, '/', &top))
             rt_jw_str(w, rt_str_ends(top, RT_STR(".py")) ? rt_str_slice(top, 0, top.len - 3) : top);
@@ -74,7 +77,7 @@ static bool make_policy(rt_json policy, rt_json environment, rt_json files, size
     write_env(policy, environment, &w);
     rt_jw_ku64(&w, "code_size_bytes", RT_MAX(CODE_SIZE_MIN, (uint64_t)code_bytes));
     if (resolved.has_import_list)
-        write_imports(&resolved, files, &w);
+        write_imports(rt_json_get_c(policy, "imports"), files, &w);
     rt_jw_end(&w);
     return rt_buf_ok(&text, err) && rt_json_parse(rt_buf_str(&text), arena, out, err);
 }

@@ -19,6 +19,10 @@ static bool execute(rt_runtime *self, const rt_run *run, rt_arena *arena, rt_out
     f->code = rt_arena_str(&f->arena, run->code);
     f->input = rt_arena_str(&f->arena, run->input);
     f->env = env_text(run->policy, &f->arena);
+    f->imports = (rt_str){ 0 };
+    for (size_t i = 0; i < run->policy->import_count; i++)
+        f->imports = rt_arena_printf(&f->arena, "%.*s%.*s ", RT_FMT(f->imports),
+                                     RT_FMT(run->policy->imports[i]));
     *out = (rt_outcome){ .language = run->language,
                          .runtime = RT_STR("scripted"),
                          .has_value = f->failure.len == 0,

@@ -28,6 +28,7 @@ typedef struct agents_fixture {
     rt_runtime runtime;
     rt_str code, input;            /* of the last run */
     rt_str env;                    /* "NAME=value " of its policy */
+    rt_str imports;                /* "math json " of its policy */
     rt_str answer;                 /* what the next run answers with; empty: its input */
     rt_str failure;                /* or: how it fails, "message" */
     rt_caller ann, bob, eve, root; /* a member, her admin, a rival's admin, the operator */
