@@ -30,6 +30,7 @@ int cli_policies(int argc, char **argv);
 int cli_config(int argc, char **argv);
 int cli_privacy(int argc, char **argv);
 int cli_schema(int argc, char **argv);
+int cli_models(int argc, char **argv);
 
 /* "retort: text" on stderr, and the status that fits the error. */
 int cli_complain(const rt_error *err);

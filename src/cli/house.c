@@ -109,6 +109,7 @@ bool cli_house_open(cli_house *h, rt_error *err)
 
 void cli_house_close(cli_house *h)
 {
+    rt_models_free(h->models);
     rt_shelf_close(h->shelf);
     rt_vault_close(h->vault);
     rt_store_close(h->store);

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/settings.h"
+#include "models/models.h"
 #include "store/store.h"
 #include "tools/tools.h"
 
@@ -18,6 +19,7 @@ typedef struct cli_house {
     rt_vault *vault;
     rt_shelf *shelf;
     rt_objects objects;
+    rt_models *models; /* NULL: none was asked for */
     rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
 } cli_house;
 

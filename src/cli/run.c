@@ -577,6 +577,12 @@ int cli_run(int argc, char **argv)
     if (!read_arguments(&o, argc, argv, &err) || !read_code(&o, &run, &err) ||
         !read_stdin(&o, &run, &err))
         return cli_complain(&err);
+    if (o.policy.privacy != RT_PRIVACY_OFF) {
+        rt_fail(&err, RT_UNSUPPORTED,
+                "--privacy: masking is the server's work; start 'retort serve' and send the code "
+                "to /v1/executions");
+        return cli_complain(&err);
+    }
     if (o.is_json)
         run.on_output = NULL;
     run.policy = &o.policy;

@@ -104,6 +104,7 @@ static void choose_policies(service *s)
     s->base_policy.wall_ms = s->base_policy.cpu_ms = set->execution.timeout_ms;
     s->base_policy.memory_bytes = set->execution.memory_bytes;
     s->base_policy.isolation = set->execution.isolation;
+    s->base_policy.privacy = (rt_privacy_mode)set->privacy.mode;
     s->ceiling = *rt_policy_preset(RT_STR("long"));
     s->ceiling.wall_ms = s->ceiling.cpu_ms = set->execution.max_timeout_ms;
     s->ceiling.memory_bytes = set->execution.max_memory_per_run_bytes;
@@ -118,6 +119,35 @@ static void choose_policies(service *s)
 static rt_patterns patterns(cli_words words)
 {
     return (rt_patterns){ words.items, words.count };
+}
+
+/* The lists of the settings in the words of a request. A pattern without a name gets an empty one,
+ * which opening the engine refuses. */
+static rt_json privacy_options(service *s)
+{
+    const rt_settings *set = &s->house.settings;
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    rt_json options = { 0 };
+    rt_json_begin(&w, &text);
+    rt_jw_object(&w);
+    if (set->privacy.types.count > 0)
+        rt_jw_karray(&w, "types");
+    for (size_t i = 0; i < set->privacy.types.count; i++)
+        rt_jw_str(&w, set->privacy.types.items[i]);
+    if (set->privacy.types.count > 0)
+        rt_jw_end(&w);
+    rt_jw_kobject(&w, "patterns");
+    for (size_t i = 0; i < set->privacy.patterns.count; i++) {
+        rt_str regex = set->privacy.patterns.items[i], name = { 0 };
+        rt_str_cut(&regex, '=', &name);
+        rt_jw_key(&w, name);
+        rt_jw_str(&w, regex);
+    }
+    rt_jw_end(&w);
+    rt_jw_end(&w);
+    rt_json_parse(rt_buf_str(&text), &s->house.arena, &options, NULL);
+    return options;
 }
 
 static bool open_engine(service *s, rt_error *err)
@@ -144,6 +174,8 @@ static bool open_engine(service *s, rt_error *err)
         .rollout_percent = (unsigned)set->execution.rollout_percent,
         .has_rollout = set->execution.rollout_percent < 100,
         .is_privacy_off = !set->privacy.is_enabled,
+        .is_privacy_required = set->privacy.is_required,
+        .privacy_options = privacy_options(s),
         .keeps_data = set->retention.is_data_kept,
         .forgets_answers = !set->retention.are_answers_kept,
         .limits = { .max_running = (unsigned)set->execution.max_running,

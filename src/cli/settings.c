@@ -228,6 +228,10 @@ static void derive(loader *l)
         s->database.url = rt_arena_printf(l->arena, "sqlite://%.*s/retort.db", RT_FMT(s->data_dir));
         *url = (cli_origin){ CLI_DEFAULT, RT_STR("default") };
     }
+    if (s->models.directory.len == 0) {
+        s->models.directory = rt_arena_printf(l->arena, "%.*s/models", RT_FMT(s->data_dir));
+        *origin_of(l, "models.directory") = (cli_origin){ CLI_DEFAULT, RT_STR("default") };
+    }
     if (s->is_debug && level->layer == CLI_DEFAULT) {
         s->log.level = RT_LOG_DEBUG;
         *level = *origin_of(l, "debug");

@@ -103,7 +103,9 @@ typedef struct rt_settings {
         rt_str config; /* a file; empty: mcp.json in data_dir, if there is one */
     } mcp;
     struct {
-        bool is_enabled;
+        bool is_enabled, is_required;
+        unsigned mode;             /* an rt_privacy_mode */
+        cli_words types, patterns; /* "EMAIL"; "BADGE=B-[0-9]{4}" */
     } privacy;
     struct {
         bool is_enabled;
@@ -140,6 +142,9 @@ typedef struct rt_settings {
     struct {
         rt_str model;
     } embedding;
+    struct {
+        rt_str directory, default_name; /* the latter empty: none */
+    } models;
     struct {
         rt_str api_key;
     } gemini;

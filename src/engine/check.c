@@ -117,6 +117,7 @@ static rt_str describe_wishes(const passage *p)
         return (rt_str){ 0 };
     rt_buf_addf(&text, "%d %d %d ", (int)r->privacy.mode, r->privacy.is_stable,
                 r->privacy.is_detokenized);
+    rt_json_print(r->privacy.options, &text);
     rt_json_print(r->input_schema, &text);
     rt_json_print(r->output_schema, &text);
     rt_json_print(r->tools, &text);

@@ -18,7 +18,7 @@ static void write_pii(const passage *p, rt_json_writer *w)
     rt_jw_ku64(w, "input", p->pii_in.total);
     rt_jw_ku64(w, "output", p->pii_out.total);
     rt_jw_key(w, RT_STR("types"));
-    rt_privacy_report_write(&both, RT_PII_CAMEL, NULL, w);
+    rt_privacy_report_write(&both, RT_PII_CAMEL, p->scan.patterns, w);
     rt_jw_end(w);
 }
 

@@ -21,6 +21,7 @@ typedef struct stage {
 static const stage way_in[] = {
     { "permit", engine_permit },
     { "check", engine_check },
+    { "choose privacy", engine_choose_privacy },
     { "validate input", engine_validate_input },
     { "reserve", engine_reserve },
 };
@@ -121,8 +122,6 @@ bool engine_walk_in(passage *p, rt_engine *engine, const rt_request *request, rt
                     .canceller = request->canceller,
                     .pii_lock = PTHREAD_MUTEX_INITIALIZER,
                     .privacy = request->privacy };
-    if (engine->config.is_privacy_off)
-        p->privacy = (rt_privacy_wish){ 0 };
     rt_span_start(engine->config.telemetry, &p->span, "execute code", RT_SPAN_INTERNAL,
                   request->trace.is_set ? &request->trace : NULL);
     return walk(p, way_in, RT_COUNT(way_in), err);
@@ -155,6 +154,7 @@ void engine_passage_end(passage *p)
     rt_session_let_go(&p->session);
     engine_registry_remove(e->registry, p->row);
     rt_privacy_vault_closep(&p->vault);
+    rt_privacy_patterns_freep(&p->patterns);
     rt_span_end(e->config.telemetry, &p->span);
     if (p->canceller == &p->own_canceller)
         rt_canceller_done(&p->own_canceller);
@@ -233,6 +233,7 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
     e->approvals = engine_approvals_new();
     pthread_mutex_init(&e->lock, NULL);
     if (!choose_policies(e, err) ||
+        !rt_privacy_options_read(config->privacy_options, &e->scan, &e->patterns, err) ||
         !rt_execution_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
         !rt_session_recover(config->store, e->config.host, rt_wall_ms(), &lost, err) ||
         !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
@@ -260,6 +261,7 @@ void rt_engine_close(rt_engine *e)
     engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
+    rt_privacy_patterns_freep(&e->patterns);
     pthread_mutex_destroy(&e->lock);
     rt_arena_done(&e->arena);
     free(e);

@@ -79,9 +79,11 @@ typedef struct rt_engine_config {
     bool is_off;                  /* the feature flag: every execution is refused with 503 */
     unsigned rollout_percent;     /* of callers; only when has_rollout */
     bool has_rollout;
-    bool is_privacy_off;  /* the operator's switch: no masking, whatever is asked */
-    bool forgets_answers; /* a repeated idempotency key is answered without its result */
-    bool keeps_data;      /* raw code, input and output go into the record */
+    bool is_privacy_off;      /* the operator's switch: no masking, whatever is asked */
+    bool is_privacy_required; /* runs that ask for none are refused */
+    rt_json privacy_options;  /* what is looked for; as rt_privacy_options_read() takes them */
+    bool forgets_answers;     /* a repeated idempotency key is answered without its result */
+    bool keeps_data;          /* raw code, input and output go into the record */
     rt_engine_limits limits;
     rt_engine_rates rates;
 } rt_engine_config;
@@ -114,6 +116,8 @@ typedef enum rt_cache_use {
 /* What happens to personal data on its way in and out. */
 typedef struct rt_privacy_wish {
     rt_privacy_mode mode;
+    bool is_said;        /* by the caller; else it is the surface's own, and a policy may differ */
+    rt_json options;     /* as rt_privacy_options_read() takes them; may be absent */
     bool is_stable;      /* equal values share a token */
     bool is_detokenized; /* the answer's values get their data back */
 } rt_privacy_wish;
@@ -214,7 +218,7 @@ typedef struct rt_tool_request {
     rt_str arguments; /* a JSON object */
     rt_str execution_id, session_id;
     rt_str reason;           /* for who is asked: "called over MCP" */
-    uint64_t deadline_ns;    /* 0: a minute from when it is called */
+    uint64_t deadline_ns;    /* 0: what its server was given, from when it is called */
     rt_canceller *canceller; /* may be NULL */
     rt_trace trace;
     void (*on_wait)(void *ctx, bool is_waiting); /* for a person's word; may be NULL */

@@ -91,8 +91,10 @@ typedef struct passage {
     rt_session_hold session;
     bool has_turn; /* in the session */
 
-    rt_privacy_wish privacy;  /* as asked, unless the operator switched it off */
-    rt_str input, stdin_data; /* as the code sees them */
+    rt_privacy_wish privacy;       /* as asked, unless the operator switched it off */
+    rt_privacy_options scan;       /* what is looked for */
+    rt_privacy_patterns *patterns; /* of this run alone; scan.patterns may be the engine's */
+    rt_str input, stdin_data;      /* as the code sees them */
     rt_str kept_value;        /* the answer's, before anything was put back: what may be kept */
     rt_privacy_vault *vault;  /* what the tokens of this run stand for */
     pthread_mutex_t pii_lock; /* of these two while the code runs (protect_tools.c) */
@@ -114,6 +116,7 @@ typedef struct passage {
 bool engine_permit(passage *p, rt_error *err);          /* permit.c: role, feature flag, budget */
 bool engine_check(passage *p, rt_error *err);           /* check.c: language, sizes, policy */
 bool engine_validate_input(passage *p, rt_error *err);  /* validate.c */
+bool engine_choose_privacy(passage *p, rt_error *err);  /* protect.c: how, and looking for what */
 bool engine_protect_input(passage *p, rt_error *err);   /* protect.c: personal data in */
 bool engine_reserve(passage *p, rt_error *err);         /* reserve.c: id, idempotency key */
 bool engine_consult(passage *p, rt_error *err);         /* consult.c: the cache */
@@ -216,7 +219,9 @@ struct rt_engine {
     registry *registry;
     sessions *sessions;
     approvals *approvals;
-    rt_arena arena; /* what lives as long as the engine */
+    rt_arena arena;          /* what lives as long as the engine */
+    rt_privacy_options scan; /* what is looked for unless a run says otherwise */
+    rt_privacy_patterns *patterns;
     atomic_bool is_stopping;
     atomic_uint_fast64_t job_bytes; /* what jobs were charged for (jobs.c) */
 };

@@ -329,6 +329,7 @@ static void copy_request(const rt_request *from, rt_job *job)
             *texts[i] = rt_arena_str(&job->arena, *texts[i]);
     to->policy = copy_json(from->policy, &job->arena);
     to->tools = copy_json(from->tools, &job->arena);
+    to->privacy.options = copy_json(from->privacy.options, &job->arena);
     to->input_schema = copy_json(from->input_schema, &job->arena);
     to->output_schema = copy_json(from->output_schema, &job->arena);
     to->input_json = (rt_json){ 0 };

@@ -14,6 +14,7 @@
 rt_privacy_mask engine_mask(const passage *p)
 {
     return (rt_privacy_mask){ .mode = p->privacy.mode,
+                              .scan = p->scan,
                               .vault = p->vault,
                               .is_stable = p->privacy.is_stable,
                               .masks_keys = p->privacy.mode == RT_PRIVACY_TOKENS };
@@ -41,6 +42,46 @@ static bool mask_text(passage *p, rt_str *text, rt_privacy_report *found, rt_err
     if (!rt_privacy_mask_text(*text, &mask, &masked, found, err) || !rt_buf_ok(&masked, err))
         return false;
     *text = rt_arena_str(p->arena, rt_buf_str(&masked));
+    return true;
+}
+
+/* A call that says nothing gets what its policy says, or else what its surface does. */
+static bool choose_mode(passage *p, rt_error *err)
+{
+    const rt_engine_config *config = &p->engine->config;
+    p->privacy = p->request->privacy;
+    if (config->is_privacy_off) {
+        p->privacy = (rt_privacy_wish){ 0 };
+        return true;
+    }
+    if (!p->privacy.is_said && p->policy.privacy != RT_PRIVACY_OFF)
+        p->privacy.mode = p->policy.privacy;
+    if (config->is_privacy_required && p->privacy.mode == RT_PRIVACY_OFF)
+        return rt_fail(err, RT_DENIED,
+                       "the operator requires personal data to be masked (privacy.required): ask "
+                       "for redact, tokens or partial");
+    return true;
+}
+
+/* What a call looks for comes on top of what an operator requires; else instead of it. */
+bool engine_choose_privacy(passage *p, rt_error *err)
+{
+    rt_engine *e = p->engine;
+    rt_json wished = p->request->privacy.options;
+    if (!choose_mode(p, err))
+        return false;
+    p->scan = e->scan;
+    if (p->privacy.mode == RT_PRIVACY_OFF || rt_json_is_absent(wished))
+        return true;
+    rt_privacy_options own = { 0 };
+    if (!rt_privacy_options_read(e->config.privacy_options, &own, &p->patterns, err) ||
+        !rt_privacy_options_read(wished, &own, &p->patterns, err))
+        return rt_wrap(err, "privacy");
+    if (e->config.is_privacy_required) {
+        own.types |= e->scan.types ? e->scan.types : RT_PII_USUAL;
+        memcpy(own.min_score, e->scan.min_score, sizeof(own.min_score));
+    }
+    p->scan = own;
     return true;
 }
 
@@ -155,6 +196,6 @@ bool engine_is_private(const passage *p)
         return true;
     if (p->privacy.mode != RT_PRIVACY_OFF || p->engine->config.is_privacy_off)
         return false;
-    return !rt_privacy_scan(p->answer->json, &(rt_privacy_options){ 0 }, p->arena, &found, NULL) ||
+    return !rt_privacy_scan(p->answer->json, &p->engine->scan, p->arena, &found, NULL) ||
            found.count > 0;
 }

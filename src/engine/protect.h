@@ -36,7 +36,5 @@ bool engine_protect_text(passage *p, rt_str text, rt_arena *arena, rt_str *out, 
 /* How many pieces of personal data `value` (JSON) holds, tokens and redactions included; what
  * pii.count() and pii.types() tell code. */
 bool engine_pii_count(passage *p, rt_str value, rt_privacy_report *out, rt_error *err);
-/* The same as JSON: {"count":3,"types":["CREDIT_CARD","EMAIL"],"counts":{"EMAIL":2,…}}. */
-bool engine_pii_describe(passage *p, rt_str value, rt_arena *arena, rt_str *out, rt_error *err);
 
 #endif

@@ -108,22 +108,3 @@ bool engine_pii_count(passage *p, rt_str value, rt_privacy_report *out, rt_error
     *out = (rt_privacy_report){ 0 };
     return rt_json_parse(value, &arena, &doc, err) && rt_privacy_count_json(doc, &mask, out, err);
 }
-
-bool engine_pii_describe(passage *p, rt_str value, rt_arena *arena, rt_str *out, rt_error *err)
-{
-    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_privacy_report found;
-    rt_json_writer w;
-    if (!engine_pii_count(p, value, &found, err))
-        return false;
-    rt_json_begin(&w, &text);
-    rt_jw_object(&w);
-    rt_jw_ku64(&w, "count", found.total);
-    rt_jw_key(&w, RT_STR("types"));
-    rt_privacy_report_write(&found, RT_PII_NAME, NULL, &w);
-    rt_jw_key(&w, RT_STR("counts"));
-    rt_privacy_counts_write(&found, RT_PII_NAME, NULL, &w);
-    rt_jw_end(&w);
-    *out = rt_arena_str(arena, rt_buf_str(&text));
-    return true;
-}

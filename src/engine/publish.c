@@ -15,10 +15,12 @@ static void publish_metrics(const passage *p)
     rt_metric_observe(t, RT_METRIC_QUEUE_WAIT, NULL, (double)p->queue_wait_us / 1e6);
     if (o->denials_seen > 0)
         rt_metric_add(t, RT_METRIC_DENIALS, labels, (double)o->denials_seen);
-    for (unsigned i = 0; i < RT_PII_BUILTIN; i++)
+    for (unsigned i = 0; i < RT_PII_MAX; i++) {
+        const char *type = i < RT_PII_BUILTIN ? rt_pii_name(i, RT_PII_STORED) : "custom";
         if (p->pii_in.counts[i] + p->pii_out.counts[i] > 0)
-            rt_metric_add(t, RT_METRIC_PII, (const char *[]){ rt_pii_name(i, RT_PII_STORED) },
+            rt_metric_add(t, RT_METRIC_PII, (const char *[]){ type },
                           (double)(p->pii_in.counts[i] + p->pii_out.counts[i]));
+    }
     rt_metric_add(t, RT_METRIC_COST, NULL, p->cost_usd);
     rt_metric_add(t, RT_METRIC_TOKENS_SAVED, NULL, (double)p->tokens_saved);
 }

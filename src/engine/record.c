@@ -66,15 +66,20 @@ static void seal_answer(const passage *p, rt_execution_row *row)
                                 p->answer->json, p->arena);
 }
 
-static rt_str list_types(const passage *p)
+/* How much of which type went in and came out, and no more than that. */
+static rt_str count_pii(const passage *p)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
-    rt_privacy_report both = p->pii_in;
-    for (size_t i = 0; i < RT_PII_MAX; i++)
-        both.counts[i] += p->pii_out.counts[i];
+    if (p->pii_in.total + p->pii_out.total == 0)
+        return RT_STR("{}");
     rt_json_begin(&w, &text);
-    rt_privacy_report_write(&both, RT_PII_STORED, NULL, &w);
+    rt_jw_object(&w);
+    rt_jw_key(&w, RT_STR("input"));
+    rt_privacy_counts_write(&p->pii_in, RT_PII_STORED, p->scan.patterns, &w);
+    rt_jw_key(&w, RT_STR("output"));
+    rt_privacy_counts_write(&p->pii_out, RT_PII_STORED, p->scan.patterns, &w);
+    rt_jw_end(&w);
     return rt_arena_str(p->arena, rt_buf_str(&text));
 }
 
@@ -105,8 +110,8 @@ bool engine_record(passage *p, rt_error *err)
     row.is_validation_passed = p->has_validation && !p->has_invalid;
     row.is_pii_in = p->pii_in.total > 0;
     row.is_pii_out = p->pii_out.total > 0;
-    row.is_pii_masked = row.is_pii_in || row.is_pii_out;
-    row.pii_types = list_types(p);
+    row.is_pii_masked = (row.is_pii_in || row.is_pii_out) && p->privacy.mode != RT_PRIVACY_OFF;
+    row.pii_types = count_pii(p);
     row.tokens = p->tokens;
     row.tokens_saved = p->tokens_saved;
     row.cost_usd = p->cost_usd;

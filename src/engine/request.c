@@ -95,7 +95,7 @@ static void read_input(rt_json value, rt_arena *arena, rt_request *out)
     out->input = rt_arena_str(arena, rt_buf_str(&text));
 }
 
-/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true}. */
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true, "types": ["EMAIL"]}. */
 static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
 {
     rt_json mode = rt_json_type(value) == RT_JSON_OBJECT ? rt_json_get_c(value, "mode") : value;
@@ -103,6 +103,9 @@ static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
         return rt_fail(err, RT_INVALID,
                        "'privacy' must be off, redact, tokens or partial, or an "
                        "object with such a mode");
+    out->privacy.is_said = true;
+    if (rt_json_type(value) == RT_JSON_OBJECT)
+        out->privacy.options = value;
     out->privacy.is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
     out->privacy.is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
     return rt_privacy_mode_parse(rt_json_str(mode), &out->privacy.mode, err) ||

@@ -33,10 +33,9 @@ static bool tokenise(const rt_privacy_mask *mask, unsigned type, rt_str value, r
     size_t number;
     rt_str name = type < RT_PII_BUILTIN ? rt_str_of(rt_pii_name(type, RT_PII_TOKEN))
                                         : rt_privacy_patterns_name(mask->scan.patterns, type);
-    if (!rt_privacy_vault_add(mask->vault, type, value, mask->is_stable, &number, err))
+    if ((type >= RT_PII_BUILTIN && !privacy_vault_slot(mask->vault, name, &type, err)) ||
+        !rt_privacy_vault_add(mask->vault, type, value, mask->is_stable, &number, err))
         return false;
-    if (type >= RT_PII_BUILTIN)
-        privacy_vault_name(mask->vault, type, name);
     rt_buf_addf(out, "[%.*s_%zu]", RT_FMT(name), number);
     return true;
 }

@@ -247,7 +247,8 @@ double privacy_entropy(rt_str s);
 
 enum { PRIVACY_NAME_MAX = 32 };
 
-void privacy_vault_name(rt_privacy_vault *vault, unsigned type, rt_str name);
+/* What values of an own pattern are kept as: the runs of a session may have different patterns. */
+bool privacy_vault_slot(rt_privacy_vault *vault, rt_str name, unsigned *type, rt_error *err);
 bool privacy_vault_type(rt_privacy_vault *vault, rt_str name, unsigned *type);
 
 /* What is looked for when it is to be masked. */

@@ -274,13 +274,19 @@ bool rt_privacy_vault_get(rt_privacy_vault *vault, unsigned type, size_t number,
     return is_known || rt_fail(err, RT_NOT_FOUND, "no such token was given out");
 }
 
-void privacy_vault_name(rt_privacy_vault *vault, unsigned type, rt_str name)
+bool privacy_vault_slot(rt_privacy_vault *vault, rt_str name, unsigned *type, rt_error *err)
 {
-    size_t len = RT_MIN(name.len, (size_t)PRIVACY_NAME_MAX);
+    unsigned t = RT_PII_BUILTIN;
+    assert(name.len <= PRIVACY_NAME_MAX);
     pthread_mutex_lock(&vault->lock);
-    memcpy(vault->names[type], name.ptr, len);
-    vault->names[type][len] = '\0';
+    while (t < RT_PII_MAX && vault->names[t][0] && !rt_str_eq_c(name, vault->names[t]))
+        t++;
+    if (t < RT_PII_MAX)
+        memcpy(vault->names[t], name.ptr, name.len);
     pthread_mutex_unlock(&vault->lock);
+    *type = t;
+    return t < RT_PII_MAX ||
+           rt_fail(err, RT_LIMIT, "a vault knows at most %d own types", RT_PRIVACY_PATTERNS_MAX);
 }
 
 bool privacy_vault_type(rt_privacy_vault *vault, rt_str name, unsigned *type)

@@ -637,6 +637,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                   .zygote_count = RT_COUNT(zygotes),
                                   .root = root,
                                   .root_count = node.len ? 2 : 1,
+                                  .nursery = GUESTS_PLACE "/nursery/retort-nursery",
                                   .max_cells = config->max_cells,
                                   .pool_max = config->pool_max,
                                   .is_cgroup_required = config->is_cgroup_required };

@@ -114,6 +114,12 @@ static const policy_key keys[] = {
       0,
       1,
       "standard strict" },
+    { { "privacy", "what becomes of personal data: off, redact, tokens or partial (on a server)" },
+      K_CHOICE,
+      offsetof(rt_policy, privacy),
+      0,
+      3,
+      "off redact tokens partial" },
     { { "read", "a host path the code may read, at the same place (a list in YAML)" },
       K_LIST,
       0,
@@ -332,6 +338,7 @@ static void write_list(rt_json_writer *w, const char *key, const rt_str *list, s
 void rt_policy_write(const rt_policy *p, rt_json_writer *w)
 {
     static const char *const files[] = { "none", "read_only", "sandboxed" };
+    static const char *const modes[] = { "off", "redact", "tokens", "partial" };
     rt_jw_object(w);
     rt_jw_ku64(w, "timeout_ms", p->wall_ms);
     rt_jw_ku64(w, "cpu_ms", p->cpu_ms);
@@ -348,6 +355,7 @@ void rt_policy_write(const rt_policy *p, rt_json_writer *w)
     rt_jw_kstr(w, "network", RT_STR("none"));
     rt_jw_kstr(w, "isolation",
                rt_str_of(p->isolation == RT_ISOLATION_STRICT ? "strict" : "standard"));
+    rt_jw_kstr(w, "privacy", rt_str_of(modes[p->privacy]));
     rt_jw_end(w);
 }
 
@@ -367,11 +375,11 @@ static void add_text(rt_buf *out, rt_str text)
 rt_str rt_policy_fingerprint(const rt_policy *p, rt_arena *arena)
 {
     rt_buf out RT_CLEANUP(rt_buf_done) = { 0 };
-    const uint64_t numbers[] = { p->wall_ms,        p->cpu_ms,       p->memory_bytes,
-                                 p->scratch_bytes,  p->output_bytes, p->code_bytes,
-                                 p->processes,      p->files,        p->has_import_list,
-                                 p->is_exec_denied, p->isolation,    p->read_path_count,
-                                 p->import_count,   p->env_count };
+    const uint64_t numbers[] = { p->wall_ms,         p->cpu_ms,       p->memory_bytes,
+                                 p->scratch_bytes,   p->output_bytes, p->code_bytes,
+                                 p->processes,       p->files,        p->has_import_list,
+                                 p->is_exec_denied,  p->isolation,    p->privacy,
+                                 p->read_path_count, p->import_count, p->env_count };
     rt_buf_add(&out, (rt_str){ (const char *)numbers, sizeof(numbers) });
     for (size_t i = 0; i < p->read_path_count; i++)
         add_text(&out, p->read_paths[i]);

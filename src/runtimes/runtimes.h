@@ -22,6 +22,7 @@
 #define RETORT_RUNTIMES_H
 
 #include "base/base.h"
+#include "privacy/privacy.h"
 #include "sandbox/sandbox.h"
 
 /* ---- policy: what a run may use ---- */
@@ -52,6 +53,7 @@ typedef struct rt_policy {
     size_t env_count;
     bool is_exec_denied;
     rt_isolation isolation;
+    rt_privacy_mode privacy; /* what becomes of personal data; the engine's to do */
 } rt_policy;
 
 /* A preset by name, or NULL. The first preset is "default". */

@@ -152,13 +152,22 @@ static void forget_post(rt_cell *cell)
     rt_closep(&cell->post_fd);
 }
 
+/* A frame with a descriptor goes by itself: its reader tells by that whose the descriptor is. */
+static size_t next_piece(const rt_cell *cell)
+{
+    uint32_t size;
+    if (cell->post_fd < 0)
+        return cell->post.len - cell->post_gone;
+    memcpy(&size, cell->post.ptr, sizeof(size)); /* of which nothing has gone */
+    return sizeof(size) + size;
+}
+
 /* Sends what the socket takes. A guest that is gone needs nothing any more. */
 static void send_post(rt_cell *cell)
 {
     while (cell->post.len > 0) {
         ssize_t n = jail_packet_send(cell->control, cell->post.ptr + cell->post_gone,
-                                     cell->post.len - cell->post_gone, &cell->post_fd,
-                                     cell->post_fd >= 0 ? 1 : 0);
+                                     next_piece(cell), &cell->post_fd, cell->post_fd >= 0 ? 1 : 0);
         if (n < 0 && errno == EAGAIN)
             return;
         cell->post_gone += n < 0 ? 0 : (size_t)n;

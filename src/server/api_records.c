@@ -49,13 +49,48 @@ static void write_error(const rt_execution_row *row, rt_json_writer *w)
     rt_jw_end(w);
 }
 
+static void write_counts(const rt_json ways[2], rt_json_writer *w)
+{
+    rt_jw_kobject(w, "counts");
+    for (size_t i = 0; i < 2; i++) {
+        rt_jw_key(w, i ? RT_STR("output") : RT_STR("input"));
+        if (rt_json_is_absent(ways[i]))
+            rt_jw_raw(w, RT_STR("{}"));
+        else
+            rt_jw_json(w, ways[i]);
+    }
+    rt_jw_end(w);
+}
+
+/* The names alone, for who only asks which, and how many of each went in and came out. */
+static void write_types(rt_str stored, rt_json_writer *w)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_json found = { 0 }, value;
+    rt_str type;
+    rt_json_parse(stored, &arena, &found, NULL);
+    const rt_json ways[] = { rt_json_get_c(found, "input"), rt_json_get_c(found, "output") };
+    rt_jw_karray(w, "types");
+    rt_json_iter old = rt_json_each(found); /* a list, in rows of before */
+    while (rt_json_type(found) == RT_JSON_ARRAY && rt_json_next(&old, NULL, &value))
+        rt_jw_json(w, value);
+    for (size_t i = 0; i < RT_COUNT(ways); i++) {
+        rt_json_iter it = rt_json_each(ways[i]);
+        while (rt_json_next(&it, &type, &value))
+            if (i == 0 || rt_json_is_absent(rt_json_get(ways[0], type)))
+                rt_jw_str(w, type);
+    }
+    rt_jw_end(w);
+    write_counts(ways, w);
+}
+
 static void write_pii(const rt_execution_row *row, rt_json_writer *w)
 {
     rt_jw_kobject(w, "pii");
     rt_jw_kbool(w, "in_input", row->is_pii_in);
     rt_jw_kbool(w, "in_output", row->is_pii_out);
     rt_jw_kbool(w, "masked", row->is_pii_masked);
-    http_jw_raw(w, "types", row->pii_types, RT_STR("[]"));
+    write_types(row->pii_types, w);
     rt_jw_end(w);
 }
 

@@ -157,7 +157,7 @@ static bool read_sandbox(mcp_call *c, rt_json config, rt_request *request)
     if (rt_json_type(config) != RT_JSON_OBJECT)
         return wrong(c, "sandbox_config", "an object", config);
     if (!rt_json_bool(rt_json_get_c(config, "piiProtection"), true))
-        request->privacy.mode = RT_PRIVACY_OFF;
+        request->privacy = (rt_privacy_wish){ .mode = RT_PRIVACY_OFF, .is_said = true };
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     if (!write_amount(c, config, "timeout", "timeout", "ms", &w) ||

@@ -13,6 +13,7 @@
 
 #include "server/mcp.h"
 
+#define GATHER_MS      10000 /* servers that are just starting are waited for so long */
 #define SEARCH_DEFAULT 10
 #define SEARCH_MAX     50
 
@@ -89,6 +90,8 @@ static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
                         "Missing required parameter: query");
     rt_json_i64(rt_json_get_c(arguments, "limit"), &limit);
     limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)SEARCH_MAX));
+    if (tools)
+        rt_tools_gather(tools, rt_now_ns() + GATHER_MS * 1000000ull);
     size_t count = tools ? rt_tools_search_for(tools, c->caller.organisation_id, query, &c->arena,
                                                hits, (size_t)limit)
                          : 0;
@@ -124,8 +127,8 @@ static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
         rt_fail(&err, RT_NOT_FOUND, "there is no tool '%.*s': this server has no tools",
                 (int)RT_MIN(name.len, (size_t)80), name.ptr);
     if (!c->mcp->config->tools ||
-        !rt_tools_find_for(c->mcp->config->tools, c->caller.organisation_id, name, &c->arena, &tool,
-                           &err)) {
+        !rt_tools_resolve_for(c->mcp->config->tools, c->caller.organisation_id, name,
+                              rt_now_ns() + GATHER_MS * 1000000ull, &c->arena, &tool, &err)) {
         mcp_write_text(w, rt_str_of(err.text), true);
         return true;
     }

@@ -35,7 +35,7 @@ typedef struct rt_execution_row {
     bool is_timed_out, is_cached;
     bool has_validation, is_validation_passed;
     bool is_pii_in, is_pii_out, is_pii_masked;
-    rt_str pii_types;   /* JSON array */
+    rt_str pii_types;   /* JSON: {"input":{"email":2},"output":{}}; once, an array of names */
     rt_str tool_ids;    /* JSON array */
     rt_str attestation; /* JSON object */
     uint64_t denials;

@@ -351,7 +351,7 @@ static bool embed_question(const question *q, rt_str text, uint32_t clauses, flo
     const rt_search *s = q->search;
     memset(out, 0, s->embedder.dims * sizeof(*out));
     if (!search_is_built_in(s))
-        s->embedder.embed(s->embedder.ctx, text, out);
+        s->embedder.embed(s->embedder.ctx, RT_EMBED_QUERIES, &text, 1, out);
     else
         for (size_t i = 0; i < q->concept_count; i++)
             if (q->concepts[i].clauses & clauses)

@@ -35,9 +35,12 @@ typedef struct rt_search_document {
 } rt_search_document;
 
 /* An embedding of one's own instead of the built-in one; see rt_embed. */
+typedef enum rt_embed_what { RT_EMBED_DOCUMENTS, RT_EMBED_QUERIES } rt_embed_what;
+
 typedef struct rt_embedder {
     size_t dims;
-    void (*embed)(void *ctx, rt_str text, float *out); /* `dims` numbers; any length */
+    /* `dims` numbers a text, of any length; all nought for a text it can say nothing of. */
+    void (*embed)(void *ctx, rt_embed_what what, const rt_str *texts, size_t count, float *out);
     void *ctx;
 } rt_embedder;
 

@@ -148,11 +148,15 @@ Test(search, scores_fall_and_stay_between_nought_and_one)
     }
 }
 
-static void embed_by_length(void *ctx, rt_str text, float *out)
+static void embed_by_length(void *ctx, rt_embed_what what, const rt_str *texts, size_t count,
+                            float *out)
 {
     (void)ctx;
-    out[0] = 1;
-    out[1] = (float)text.len;
+    cr_assert(what == RT_EMBED_DOCUMENTS || count == 1);
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = 1;
+        out[2 * i + 1] = (float)texts[i].len;
+    }
 }
 
 Test(search, an_embedder_of_ones_own_takes_the_place_of_ours)

@@ -20,6 +20,7 @@
 #define RT_TOOLS_TOOLS_H
 
 #include "base/base.h"
+#include "models/models.h"
 #include "store/store.h"
 
 typedef struct rt_tools rt_tools;
@@ -83,7 +84,8 @@ struct rt_provider {
 /* -- The registry ------------------------------------------------------------------------------ */
 
 typedef struct rt_tools_config {
-    rt_store *store; /* usage, imported tools; NULL: none are kept */
+    rt_store *store;       /* usage, imported tools; NULL: none are kept */
+    const rt_model *model; /* of meaning, for the search; NULL: the built-in vectors */
 } rt_tools_config;
 
 bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err);

@@ -47,7 +47,8 @@ def test_a_large_stdin_that_nobody_reads_does_no_harm(retort):
     assert retort("run", "-l", "python", "-c", "return 1", stdin=b"x" * (20 << 20)).stdout == "1\n"
 
 
-@pytest.mark.parametrize("code", [b"", b"   \n\t ", b"\xff\xfe\x00binary", b"a\x00b", b"print('\xe9')", os.urandom(3000)])
+@pytest.mark.parametrize("code", [b"", b"   \n\t ", b"\xff\xfe\x00binary", b"a\x00b", b"print('\xe9')", os.urandom(3000)],
+                         ids=["empty", "blank", "utf16", "nul", "latin1", "random"])
 def test_what_is_not_code_is_refused_in_words(retort, tmp_path, code):
     path = tmp_path / "code.py"
     path.write_bytes(code)

@@ -102,7 +102,7 @@ def test_the_operator_grants_and_asks(tmp_path):
 
 def test_sessions_call_tools_too(house):
     made = house.server.post("/v1/sessions", {"language": "python"}).json["id"]
-    path = f"/v1/sessions/{made}/executions"
+    path = f"/v1/sessions/{made}/execute"
     house.server.post(path, {"code": "commits = github.list_commits(limit=7)"})
     answer = house.server.post(path, {"code": "return len(commits) + len(jira.search_issues())"}).json
     assert answer["result"] == 37

@@ -3,6 +3,7 @@
  * desk.h - a desk for tests: whatever the server, these tools behave as their names say.
  *
  *     echo        {"tool":…,"arguments":…} at once, from take() itself
+ *     bench:ping  null, with as little ado as can be: for bench/
  *     fail        an error at once
  *     huge        {"bytes":n}: a text of so many bytes
  *     slow        {"ms":n,"value":…}: its value, from a thread, later

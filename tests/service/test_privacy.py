@@ -99,3 +99,60 @@ def test_validation_without_running(server):
     assert bad["risks"][0]["line"] == 1
     broken = server.post("/v1/validate", {"code": "return 1", "output_schema": {"type": 5}}).json
     assert not broken["valid"] and "output_schema" in broken["errors"][0]
+
+
+def test_a_policy_says_what_a_call_does_not(server):
+    body = {"code": "return inputs", "input": {"to": "ann@example.org"}, "policy": {"privacy": "tokens"}}
+    assert server.post("/v1/executions", body).json["result"] == {"to": "[EMAIL_1]"}
+    assert server.post("/v1/executions", {**body, "privacy": "off"}).json["result"] == body["input"]
+    bad = server.post("/v1/executions", {**body, "policy": {"privacy": "maybe"}})
+    assert bad.status == 400 and "off redact tokens partial" in bad.json["error"]["message"]
+
+
+def test_a_call_says_what_to_look_for(server):
+    body = {"code": "return inputs", "input": ["ann@example.org", "555-123-4567", "badge B-1234"],
+            "privacy": {"mode": "tokens", "types": ["PHONE"], "patterns": {"BADGE": r"B-\d{4}"}}}
+    answer = server.post("/v1/executions", body).json
+    assert answer["result"] == ["ann@example.org", "[PHONE_1]", "badge [BADGE_1]"]
+    assert set(answer["pii"]["types"]) == {"phone", "BADGE"}
+    record = server.get(f"/v1/executions/{answer['id']}").json["pii"]
+    assert record["counts"] == {"input": {"phone": 1, "BADGE": 1}, "output": {}}
+    body["privacy"]["detokenize"] = True
+    assert server.post("/v1/executions", body).json["result"] == body["input"]
+    body["privacy"]["types"] = ["SHOES"]
+    assert server.post("/v1/executions", body).status == 400
+
+
+def test_what_went_in_and_came_out_is_counted_by_type(server):
+    answer = server.post("/v1/executions", {
+        "code": "return [inputs, 'eve' + '@' + 'example.org']", "privacy": "redact",
+        "input": ["ann@example.org", "bob@example.org", "123-45-6789"]}).json
+    assert answer["pii"]["input"] == 3 and answer["pii"]["output"] == 1
+    record = server.get(f"/v1/executions/{answer['id']}").json["pii"]
+    assert record["counts"] == {"input": {"email": 2, "ssn": 1}, "output": {"email": 1}}
+    assert record["types"] == ["email", "ssn"] and record["masked"]
+    metrics = server.get("/metrics").text
+    assert 'retort_pii_detections_total{type="email"}' in metrics
+
+
+def test_an_operator_can_require_it_and_name_patterns(serving):
+    with serving("--privacy.mode", "redact", "--privacy.required", "true",
+                 "--privacy.patterns", r"BADGE=B-\d{4}") as server:
+        body = {"code": "return inputs", "input": ["ann@example.org", "B-1234"]}
+        assert server.post("/v1/executions", body).json["result"] == ["[EMAIL_REDACTED]", "[BADGE_REDACTED]"]
+        refused = server.post("/v1/executions", {**body, "privacy": "off"})
+        assert refused.status == 403 and "privacy.required" in refused.json["error"]["message"]
+        narrow = {**body, "privacy": {"mode": "tokens", "types": ["PHONE"], "min_score": 1}}
+        assert server.post("/v1/executions", narrow).json["result"] == ["[EMAIL_1]", "[BADGE_1]"]
+
+
+def test_a_session_keeps_its_tokens_and_so_does_its_branch(server):
+    tokens = {"mode": "tokens", "detokenize": True}
+    one = server.post("/v1/sessions", {"language": "python"}).json["id"]
+    server.run("who = inputs", input="ann@example.org", privacy="tokens", session_id=one)
+    two = server.post(f"/v1/sessions/{one}/branch", {}).json["id"]
+    server.delete(f"/v1/sessions/{one}")
+    assert server.run("return who", privacy="tokens", session_id=two)["result"] == "[EMAIL_1]"
+    assert server.run("return who", privacy=tokens, session_id=two)["result"] == "ann@example.org"
+    unknown = server.post("/v1/executions", {"code": "return '[EMAIL_' + '9]'", "privacy": tokens})
+    assert unknown.status >= 400 and "[EMAIL_9]" in unknown.json["error"]["message"]

@@ -8,6 +8,7 @@
 #include "guests/jail/jail.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -158,35 +159,74 @@ static bool recv_all(int fd, char *data, size_t len, rt_error *err)
     return true;
 }
 
-bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
+/* Where the last frame starts of those that lie in [from, to). */
+static size_t last_start(const jail_reader *r)
 {
-    rt_error problem;
-    bool ok;
-    do {
-        problem = (rt_error){ 0 };
-        ok = jail_frame_await(fd, max, out, &problem);
-    } while (!ok && problem.sys_errno == EINTR);
-    if (!ok && err)
-        *err = problem;
-    return ok;
+    size_t at = r->from;
+    uint32_t size;
+    while (r->to - at >= sizeof(size)) {
+        memcpy(&size, r->data + at, sizeof(size));
+        if (r->to - at - sizeof(size) <= size)
+            break;
+        at += sizeof(size) + size;
+    }
+    return at;
 }
 
-bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err)
+/* With what came ahead used up: one look at the socket, for whatever is there. */
+static bool fill(jail_reader *r, rt_error *err)
 {
-    jail_frame frame = { 0 };
-    uint32_t size = 0;
-    ssize_t n =
-        recv_once(fd, &size, sizeof(size), frame.fds, JAIL_FRAME_FDS_MAX, &frame.fd_count, 0);
+    size_t count = 0;
+    size_t most = r->step ? r->step : sizeof(r->data);
+    ssize_t n = recv_once(r->fd, r->data, most, r->fds, JAIL_FRAME_FDS_MAX, &count, 0);
     if (n < 0)
         return rt_fail_errno(err, "receive a frame");
     if (n == 0)
         return rt_fail(err, RT_NOT_FOUND, "the peer closed the connection");
-    bool ok = recv_all(fd, (char *)&size + n, sizeof(size) - (size_t)n, err);
+    r->from = 0;
+    r->to = (size_t)n;
+    r->fd_count = count;
+    r->fds_at = last_start(r);
+    return true;
+}
+
+static void take_descriptors(jail_reader *r, size_t at, jail_frame *frame)
+{
+    if (r->fd_count == 0 || at != r->fds_at)
+        return;
+    memcpy(frame->fds, r->fds, sizeof(r->fds));
+    frame->fd_count = r->fd_count;
+    r->fd_count = 0;
+}
+
+/* What came ahead first, then the rest from the socket; never more than that rest. */
+static bool read_rest(jail_reader *r, char *data, size_t len, rt_error *err)
+{
+    size_t ready = r->to - r->from < len ? r->to - r->from : len;
+    memcpy(data, r->data + r->from, ready);
+    r->from += ready;
+    return recv_all(r->fd, data + ready, len - ready, err);
+}
+
+bool jail_reader_is_ready(const jail_reader *r)
+{
+    struct pollfd polled = { .fd = r->fd, .events = POLLIN };
+    return jail_reader_has_more(r) || poll(&polled, 1, 0) > 0;
+}
+
+bool jail_reader_next(jail_reader *r, size_t max, jail_frame *out, rt_error *err)
+{
+    jail_frame frame = { 0 };
+    uint32_t size = 0;
+    if (r->from == r->to && !fill(r, err))
+        return false;
+    take_descriptors(r, r->from, &frame);
+    bool ok = read_rest(r, (char *)&size, sizeof(size), err);
     if (ok && size > max)
         ok = rt_fail(err, RT_LIMIT, "a message of %u bytes; at most %zu are allowed", size, max);
     if (ok && !(frame.data = malloc((size_t)size + 1)))
         ok = rt_fail(err, RT_LIMIT, "no memory for a message of %u bytes", size);
-    if (ok && (ok = recv_all(fd, frame.data, size, err))) {
+    if (ok && (ok = read_rest(r, frame.data, size, err))) {
         frame.len = size;
         frame.data[size] = '\0';
         *out = frame;
@@ -194,6 +234,29 @@ bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err)
     }
     jail_frame_done(&frame);
     return false;
+}
+
+/* A reader that is made for one frame may read no further. */
+bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
+{
+    jail_reader r = { .fd = fd, .step = sizeof(uint32_t) };
+    rt_error problem;
+    bool ok;
+    do {
+        problem = (rt_error){ 0 };
+        ok = jail_reader_next(&r, max, out, &problem);
+    } while (!ok && problem.sys_errno == EINTR);
+    if (!ok && err)
+        *err = problem;
+    return ok;
+}
+
+_Noreturn void jail_leave(int control, int status)
+{
+    char ignored[4096];
+    while (recv(control, ignored, sizeof(ignored), 0) > 0 || errno == EINTR)
+        errno = 0;
+    _exit(status);
 }
 
 void jail_frame_done(jail_frame *frame)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct wire {
@@ -214,4 +215,21 @@ Test(frame, packets_keep_their_bounds)
                  "what does not fit is dropped");
     cr_expect_eq(jail_packet_recv(w.b, got, sizeof(got), NULL, 0, &count, MSG_DONTWAIT), -1);
     cr_expect_eq(errno, EAGAIN);
+}
+
+Test(frame, who_leaves_goes_when_nobody_listens_any_more)
+{
+    int pair[2], status = -1;
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    pid_t pid = jail_clone(0);
+    if (pid == 0) {
+        close(pair[0]);
+        jail_leave(pair[1], 7);
+    }
+    close(pair[1]);
+    cr_assert_eq(write(pair[0], "late", 4), 4);
+    cr_expect_eq(waitpid(pid, &status, WNOHANG), 0, "it has left while somebody listened");
+    close(pair[0]);
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }

@@ -74,6 +74,9 @@ typedef struct jail_hooks {
  */
 int jail_serve(int orders_fd, const jail_hooks *hooks);
 
+/* Before the first fork: puts what was warmed into huge pages, where the kernel lets it. */
+void jail_gather(void);
+
 /*
  * In a sealed child: whether it was made ahead of any request. A forked process copies each page it
  * first writes to; a guest that has time goes through the motions of a run, so that no request
@@ -123,9 +126,35 @@ ssize_t jail_frame_begin(int fd, const char *data, size_t len, const int *fds, s
 
 /* False at end of file too (err->code RT_NOT_FOUND). `max` bounds what a peer may make us hold. */
 bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err);
-/* The same, but that a signal ends the waiting for a frame's first byte: sys_errno is EINTR. */
-bool jail_frame_await(int fd, size_t max, jail_frame *out, rt_error *err);
 void jail_frame_done(jail_frame *frame);
+
+/*
+ * The same for who reads one socket frame after frame: a small frame is one system call, and what
+ * comes behind it is kept. A signal ends the waiting for a frame's first byte: sys_errno is EINTR.
+ * A frame with descriptors is the last, or the beginning of the last, that its sender's call sent.
+ */
+typedef struct jail_reader {
+    int fd;
+    size_t step; /* bytes to ask for at a time; 0: as many as fit */
+    size_t from, to;
+    int fds[JAIL_FRAME_FDS_MAX]; /* of the frame that starts at fds_at */
+    size_t fd_count, fds_at;
+    char data[8192];
+} jail_reader;
+
+bool jail_reader_next(jail_reader *reader, size_t max, jail_frame *out, rt_error *err);
+bool jail_reader_is_ready(const jail_reader *reader); /* next() would find something */
+/* Something that was read along with the last frame, of which poll() knows nothing. */
+static inline bool jail_reader_has_more(const jail_reader *reader)
+{
+    return reader->from < reader->to;
+}
+
+/*
+ * Ends the process once nobody listens any more; for after the answer. To give back the memory of
+ * an interpreter takes as long as a small run, and a core from those who carry the answer on.
+ */
+_Noreturn void jail_leave(int control, int status);
 
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
 ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);

@@ -23,6 +23,7 @@ const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
 const branching = require('./branching.js');
+const { Desk } = require('./desk.js');
 
 const { parse, stringify } = JSON;
 const { writeSync } = fs;
@@ -93,6 +94,8 @@ class Guest {
     this.scripts = new Map();
     this.numbers = new Map(); // of runs, by the name of the script
     this.globals = new Set(); // names that sessions put on globalThis
+    this.desk = new Desk(control, port);
+    this.placed = new Map(); // what a session's code finds there to call
     this.run = null;
     this.isExiting = false;
     this.isWatched = false; // whether interrupts reach us
@@ -114,9 +117,17 @@ class Guest {
   serve() {
     const frame = this.port.recv(this.control);
     if (frame === null) this.port.exit(0);
-    const order = parse(frame.data);
+    const order = parse(frame.data ?? frame);
+    const fds = frame.fds ?? [];
     if (order.op === 'branch') this.branch(order);
-    else this.handle(order, frame.fds);
+    else if (order.op === 'answer') this.overhear(order, fds);
+    else this.handle(order, fds);
+  }
+
+  /** It was on its way when the run ended that had asked. */
+  overhear(answer, fds) {
+    this.desk.take(answer, fds);
+    this.serve();
   }
 
   /* -- sessions ------------------------------------------------------------------------------ */
@@ -203,12 +214,14 @@ class Guest {
     const filename = this.filename(order.name ?? 'main.js', keep);
     const guard = order.allowed_imports ? new Guard(order.allowed_imports) : null;
     this.scripts.set(filename, null);
+    const values = this.variables(filename, value, guard, keep);
+    if (order.tools || this.placed.size > 0) this.placeTools(order, values, keep);
     const compiled = compile(order.code ?? '', {
       language: order.language,
       filename,
       folder: this.folder,
       keep,
-      values: this.variables(filename, value, guard, keep),
+      values,
       check: guard && ((...args) => guard.check(...args)),
     });
     this.scripts.set(filename, compiled.locate ?? null);
@@ -243,10 +256,23 @@ class Guest {
     return keep ? this.shareVariables(variables) : variables;
   }
 
+  /** Under names that neither the language nor the code has taken. */
+  placeTools(order, variables, keep) {
+    for (const [name, ours] of this.placed) if (globalThis[name] === ours) delete globalThis[name];
+    this.placed.clear();
+    this.desk.begin(order);
+    if (!order.tools) return;
+    for (const [name, thing] of Object.entries(this.desk.objects(order.tools))) {
+      if (name in variables || name in globalThis || !isVariable(name)) continue;
+      if (keep) this.placed.set(name, (globalThis[name] = thing));
+      else variables[name] = thing;
+    }
+  }
+
   shareVariables(variables) {
     const own = {};
     for (const [name, value] of Object.entries(variables)) {
-      if (name in globalThis && !this.globals.has(name)) {
+      if (name in globalThis && !this.globals.has(name) && !this.placed.has(name)) {
         own[name] = value; // `performance` of the input hides the global of that name, once
         continue;
       }
@@ -281,6 +307,7 @@ class Guest {
     this.port.setRunning(false);
     if (run.isSent) return;
     run.isSent = true;
+    this.desk.end();
     this.send();
     this.serve();
   }
@@ -294,7 +321,7 @@ class Guest {
       // an exit handler of the user's that fails changes nothing
     }
     this.send();
-    this.port.exit(1);
+    this.port.leave(this.control, 1);
   }
 
   /** The loop is empty. Moves our exit handler behind the user's; Node calls them all next. */
@@ -312,7 +339,7 @@ class Guest {
     const own = Number(process.exitCode ?? status ?? 0) & 0xff;
     if (own !== 0) this.run.reply = `${this.run.reply.slice(0, -1)},"status":${own}}`;
     this.send();
-    this.port.exit(own);
+    this.port.leave(this.control, own);
   }
 
   send() {

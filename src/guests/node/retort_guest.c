@@ -5,7 +5,7 @@
  *     const guest = require('./retort_guest.node');
  *     guest.announce(3, '{"language":"javascript"}');
  *     const control = guest.serve(3);           // returns in each sealed child
- *     const frame = guest.recv(control);        // { data, fds }, or null at the end
+ *     const frame = guest.recv(control);        // a text, or { data, fds }; null at the end
  *
  * Node does not expect to be forked, so these things are repaired around it:
  *   - V8 marks its heap MADV_DONTFORK: serve() takes the mark off before the first fork. The zygote
@@ -22,7 +22,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,9 +48,16 @@ extern size_t uv_handle_size(int kind);
 extern int uv_async_init(struct uv_loop_s *loop, struct uv_handle_s *handle,
                          void (*call)(struct uv_handle_s *));
 extern int uv_async_send(struct uv_handle_s *handle);
+extern int uv_poll_init(struct uv_loop_s *loop, struct uv_handle_s *handle, int fd);
+extern int uv_poll_start(struct uv_handle_s *handle, int events,
+                         void (*call)(struct uv_handle_s *, int status, int events));
+extern int uv_poll_stop(struct uv_handle_s *handle);
+extern void uv_ref(struct uv_handle_s *handle);
 extern void uv_unref(struct uv_handle_s *handle);
 extern int RAND_poll(void);
-#define UV_ASYNC 1
+#define UV_ASYNC    1
+#define UV_POLL     8
+#define UV_READABLE 1
 
 /* Of V8; both may be called from anywhere, signal handlers included. */
 extern void *current_isolate(void) __asm__("_ZN2v87Isolate10GetCurrentEv");
@@ -287,19 +293,25 @@ static void catch_signal(void)
     sigaction(SIGINT, &action, NULL);
 }
 
-/* On the event loop, with no JavaScript on the stack. */
-static void on_wake(struct uv_handle_s *wake)
+/* From the event loop, with no JavaScript on the stack. */
+static void call_back(napi_env env, napi_ref call)
 {
     napi_handle_scope scope;
-    napi_value call, global, result;
+    napi_value function, global, result;
+    if (napi_open_handle_scope(env, &scope) != napi_ok)
+        return;
+    if (napi_get_reference_value(env, call, &function) == napi_ok &&
+        napi_get_global(env, &global) == napi_ok)
+        napi_make_callback(env, NULL, global, function, 0, NULL, &result);
+    napi_close_handle_scope(env, scope);
+}
+
+static void on_wake(struct uv_handle_s *wake)
+{
     (void)wake;
     cancel_termination(interrupts.isolate);
-    if (!interrupts.is_running || napi_open_handle_scope(interrupts.env, &scope) != napi_ok)
-        return;
-    if (napi_get_reference_value(interrupts.env, interrupts.call, &call) == napi_ok &&
-        napi_get_global(interrupts.env, &global) == napi_ok)
-        napi_make_callback(interrupts.env, NULL, global, call, 0, NULL, &result);
-    napi_close_handle_scope(interrupts.env, scope);
+    if (interrupts.is_running)
+        call_back(interrupts.env, interrupts.call);
 }
 
 static napi_value on_interrupt(napi_env env, napi_callback_info info)
@@ -388,12 +400,15 @@ static napi_value announce(napi_env env, napi_callback_info info)
 
 /* -- frames --------------------------------------------------------------------------------- */
 
-static napi_value frame_object(napi_env env, jail_frame *frame)
+/* The text alone, or { data, fds }: most frames bring nothing, and are many. */
+static napi_value frame_value(napi_env env, jail_frame *frame)
 {
     napi_value object, data, fds;
-    if (napi_create_object(env, &object) != napi_ok ||
-        napi_create_string_utf8(env, frame->data, frame->len, &data) != napi_ok ||
-        napi_create_array(env, &fds) != napi_ok)
+    if (napi_create_string_utf8(env, frame->data, frame->len, &data) != napi_ok)
+        return fail(env, "no memory for a message");
+    if (frame->fd_count == 0)
+        return data;
+    if (napi_create_object(env, &object) != napi_ok || napi_create_array(env, &fds) != napi_ok)
         return fail(env, "no memory for a message");
     for (size_t i = 0; i < frame->fd_count; i++)
         napi_set_element(env, fds, (uint32_t)i, number(env, frame->fds[i]));
@@ -403,21 +418,36 @@ static napi_value frame_object(napi_env env, jail_frame *frame)
     return object;
 }
 
+/* A guest has one socket to read; its number never changes. */
+static jail_reader reader = { .fd = -1 };
+
+static napi_value has_more(napi_env env, napi_callback_info info)
+{
+    napi_value result = NULL;
+    (void)info;
+    napi_get_boolean(env, jail_reader_has_more(&reader), &result);
+    return result;
+}
+
 static napi_value recv_frame(napi_env env, napi_callback_info info)
 {
     napi_value arg, result = NULL;
-    int fd;
-    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &fd))
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &reader.fd))
         return NULL;
     jail_frame frame = { 0 };
-    rt_error err = { 0 };
-    if (!jail_frame_recv(fd, JAIL_FRAME_MAX, &frame, &err)) {
+    rt_error err;
+    bool ok;
+    do {
+        err = (rt_error){ 0 };
+        ok = jail_reader_next(&reader, JAIL_FRAME_MAX, &frame, &err);
+    } while (!ok && err.sys_errno == EINTR);
+    if (!ok) {
         if (err.code != RT_NOT_FOUND)
             return fail(env, err.text);
         napi_get_null(env, &result);
         return result;
     }
-    result = frame_object(env, &frame);
+    result = frame_value(env, &frame);
     jail_frame_done(&frame);
     return result;
 }
@@ -436,6 +466,88 @@ static napi_value send_frame(napi_env env, napi_callback_info info)
     bool ok = jail_frame_send(fd, text, len, NULL, 0, &err);
     free(text);
     return ok ? NULL : fail(env, err.text);
+}
+
+/* -- waiting for answers in the event loop ---------------------------------------------------- */
+
+static struct {
+    napi_env env;
+    napi_ref call;
+    struct uv_handle_s *poll; /* of the control socket */
+} answers;
+
+static void on_readable(struct uv_handle_s *poll, int status, int events)
+{
+    (void)poll, (void)status, (void)events;
+    call_back(answers.env, answers.call);
+}
+
+/* libuv makes the socket non-blocking, for those who read it as libuv does; we read whole frames.
+ */
+static bool make_poll(napi_env env, int control)
+{
+    struct uv_loop_s *loop = NULL;
+    if (answers.poll)
+        return true;
+    struct uv_handle_s *poll = calloc(1, uv_handle_size(UV_POLL));
+    if (!poll || napi_get_uv_event_loop(env, &loop) != napi_ok ||
+        uv_poll_init(loop, poll, control) != 0 || fcntl(control, F_SETFL, 0) != 0)
+        return false;
+    answers.env = env;
+    answers.poll = poll;
+    return true;
+}
+
+/* watch(fd, function): called whenever a frame waits; watch(fd, null): no more. */
+static napi_value watch(napi_env env, napi_callback_info info)
+{
+    napi_value args[2];
+    napi_valuetype type = napi_null;
+    int control;
+    if (!take_args(env, info, args, 2) || !take_fd(env, args[0], &control) ||
+        napi_typeof(env, args[1], &type) != napi_ok)
+        return NULL;
+    if (!make_poll(env, control))
+        return fail(env, "the control socket cannot be watched");
+    if (answers.call)
+        napi_delete_reference(env, answers.call);
+    answers.call = NULL;
+    if (type != napi_function)
+        uv_poll_stop(answers.poll);
+    else if (napi_create_reference(env, args[1], 1, &answers.call) != napi_ok ||
+             uv_poll_start(answers.poll, UV_READABLE, on_readable) != 0)
+        return fail(env, "the control socket cannot be watched");
+    return NULL;
+}
+
+/* Whether the event loop should stay for the sake of an answer. */
+static napi_value set_awaited(napi_env env, napi_callback_info info)
+{
+    napi_value arg;
+    bool is_awaited = false;
+    if (!take_args(env, info, &arg, 1) || !answers.poll)
+        return NULL;
+    napi_get_value_bool(env, arg, &is_awaited);
+    (is_awaited ? uv_ref : uv_unref)(answers.poll);
+    return NULL;
+}
+
+/* The text in a memory file, without a copy of the bytes beside it. */
+static napi_value read_text(napi_env env, napi_callback_info info)
+{
+    napi_value arg, text = NULL;
+    int fd;
+    struct stat st;
+    if (!take_args(env, info, &arg, 1) || !take_fd(env, arg, &fd))
+        return NULL;
+    if (fstat(fd, &st) != 0 || st.st_size <= 0)
+        return fail(env, "a memory file cannot be read");
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return fail(env, "there is not enough memory for this");
+    bool ok = napi_create_string_utf8(env, bytes, (size_t)st.st_size, &text) == napi_ok;
+    munmap(bytes, (size_t)st.st_size);
+    return ok ? text : fail(env, "the value is too long for a string");
 }
 
 /* -- the process ---------------------------------------------------------------------------- */
@@ -470,8 +582,18 @@ static napi_value exit_now(napi_env env, napi_callback_info info)
     int32_t status = 0;
     if (!take_args(env, info, &arg, 1) || napi_get_value_int32(env, arg, &status) != napi_ok)
         status = 1;
-    sched_yield(); /* who got our answer goes first: giving back our memory takes milliseconds */
     _exit(status);
+}
+
+static napi_value leave(napi_env env, napi_callback_info info)
+{
+    napi_value args[2];
+    int fd = -1;
+    int32_t status = 0;
+    if (!take_args(env, info, args, 2) || !take_fd(env, args[0], &fd) ||
+        napi_get_value_int32(env, args[1], &status) != napi_ok)
+        status = 1;
+    jail_leave(fd, status);
 }
 
 NAPI_MODULE_INIT()
@@ -483,10 +605,15 @@ NAPI_MODULE_INIT()
         { "serve", serve },
         { "announce", announce },
         { "recv", recv_frame },
+        { "hasMore", has_more },
         { "send", send_frame },
+        { "watch", watch },
+        { "setAwaited", set_awaited },
+        { "readText", read_text },
         { "limit", limit },
         { "pid", own_pid },
         { "exit", exit_now },
+        { "leave", leave },
         { "isAhead", is_ahead },
         { "park", park },
         { "ownDescriptors", own_descriptors },

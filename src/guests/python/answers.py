@@ -37,11 +37,19 @@ import os
 import uuid
 
 _quote = json.encoder.encode_basestring_ascii
-_encode_plain = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 _TEXTS = (fractions.Fraction, complex, uuid.UUID)
 _MOMENTS = (datetime.datetime, datetime.date, datetime.time)
 _ARRAYS = (list, tuple, range, collections.deque, collections.abc.KeysView,
            collections.abc.ValuesView, collections.abc.ItemsView)
+
+
+def _refuse(value):
+    raise TypeError(value)
+
+
+# The encoder inside json.dumps(), made once; what contains itself ends in a RecursionError.
+_encode_plain = json.encoder.c_make_encoder(None, _refuse, _quote, None, ": ", ", ", False, False,
+                                            False)
 
 
 class NoAnswer(Exception):
@@ -50,7 +58,7 @@ class NoAnswer(Exception):
 
 def to_json(value):
     try:
-        return _encode_plain(value)
+        return "".join(_encode_plain(value, 0))
     except (TypeError, ValueError, RecursionError):
         pass  # not plain JSON, or contains itself: the slow way tells which
     try:

@@ -305,7 +305,7 @@ class Desk:
                 self._sleep(place)
                 continue
             try:
-                while not place.is_done:
+                while not place.is_done or self.port.more():  # of what was read along, no loop is told
                     self._take(self.port.recv(self.control))
             finally:
                 self.reading.release()
@@ -337,8 +337,10 @@ class Desk:
         if not self.reading.acquire(False):
             return
         try:
-            while self.port.ready(self.control):
+            is_there = self.port.ready(self.control)
+            while is_there:
                 self._take(self.port.recv(self.control))
+                is_there = self.port.more()
         finally:
             self.reading.release()
             if self.sleepers:

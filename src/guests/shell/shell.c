@@ -7,6 +7,8 @@
  * long for that lies in a file. A memory file named by BASH_ENV sets the trap that brings the
  * variable RESULT back through descriptor 9. Nothing needs a directory that can be written.
  *
+ * Where the run has tools, the program retort-tool calls them through us (relay.h).
+ *
  * In a session each run is a bash of its own. What it leaves behind is what a child can tell its
  * parent: files, and through descriptor 7, when it ends, its exported variables and its directory.
  */
@@ -23,6 +25,7 @@
 
 #include "base/base.h"
 #include "guests/jail/jail.h"
+#include "guests/shell/relay.h"
 
 #define SCRIPT      "main.sh"
 #define SCRIPT_FILE "/tmp/main.sh"
@@ -32,6 +35,7 @@
 #define ENV_MAX     (100u << 10) /* the kernel takes 128 KiB a variable */
 #define RESULT_MAX  (16u << 20)
 #define BASH        "/bin/bash"
+#define TOOL_FOLDER "/retort/bin" /* where retort-tool is */
 
 #define STATE_MAX (1u << 20)
 
@@ -52,6 +56,8 @@ typedef struct run {
     int in;             /* in a session: stdin of this run, or -1 */
     const char *script; /* NULL: in SCRIPT_FILE */
     bool keeps;
+    bool has_tools;
+    relay relay;
 } run;
 
 static volatile sig_atomic_t bash_pid, interrupt_count;
@@ -222,6 +228,14 @@ static void keep_state(run *r)
             (void)!chdir(rt_arena_copy(&r->arena, rt_str_slice(entry, 4, entry.len)));
 }
 
+/* A session's earlier run, which may have had no tools, has told its PATH. */
+static void show_tools(run *r)
+{
+    const char *path = getenv("PATH");
+    if (r->has_tools && (!path || !strstr(path, TOOL_FOLDER)))
+        setenv("PATH", rt_arena_printf(&r->arena, "%s:" TOOL_FOLDER, path ? path : "/bin").ptr, 1);
+}
+
 static void set_environment(run *r)
 {
     rt_str name;
@@ -236,6 +250,7 @@ static void set_environment(run *r)
     while (rt_json_next(&it, &name, &value))
         if (is_name(name))
             set_variable(&r->arena, rt_arena_copy(&r->arena, name), rt_json_str(value));
+    show_tools(r);
 }
 
 /* ---- running ---- */
@@ -244,7 +259,8 @@ static _Noreturn void become_bash(const run *r)
 {
     int in = r->input >= 0 ? r->input : r->in;
     if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || dup2(r->result, RESULT_FD) < 0 ||
-        dup2(r->prologue, PROLOGUE_FD) < 0 || (r->keeps && dup2(r->state, STATE_FD) < 0))
+        dup2(r->prologue, PROLOGUE_FD) < 0 || (r->keeps && dup2(r->state, STATE_FD) < 0) ||
+        (r->has_tools && dup2(r->relay.far, RELAY_FD) < 0))
         _exit(126);
     if (r->keeps)
         setpgid(0, 0); /* so that an interrupt reaches all it has started */
@@ -264,6 +280,30 @@ static bool place_script(run *r, rt_error *err)
     return r->script || write_file(SCRIPT_FILE, code, err);
 }
 
+/* The signal that bash has ended must not be missed between a look and the waiting. */
+static pid_t fork_bash(run *r)
+{
+    sigset_t child, before;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(r->has_tools ? SIG_BLOCK : SIG_UNBLOCK, &child, &before);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        become_bash(r);
+    }
+    return pid;
+}
+
+static pid_t wait_for_bash(run *r, pid_t pid, int *status)
+{
+    pid_t got;
+    do
+        got = r->has_tools ? shell_relay_wait(&r->relay, pid, status) : waitpid(pid, status, 0);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 static bool run_bash(run *r, int *status, rt_error *err)
 {
     r->result = memory_file("result", (rt_str){ "", 0 }, err);
@@ -271,19 +311,16 @@ static bool run_bash(run *r, int *status, rt_error *err)
     r->state = r->keeps ? memory_file("state", (rt_str){ "", 0 }, err) : -1;
     if (r->result < 0 || r->prologue < 0 || (r->keeps && r->state < 0))
         return false;
-    pid_t pid = fork();
+    if (r->has_tools && !shell_relay_open(&r->relay, err))
+        return false;
+    pid_t pid = fork_bash(r);
     if (pid < 0)
         return rt_fail_errno(err, "start bash");
-    if (pid == 0)
-        become_bash(r);
     if (r->keeps)
         setpgid(pid, pid); /* whoever comes first */
     interrupt_count = 0;
     bash_pid = r->keeps ? pid : 0;
-    pid_t got;
-    do
-        got = waitpid(pid, status, 0);
-    while (got < 0 && errno == EINTR);
+    pid_t got = wait_for_bash(r, pid, status);
     bash_pid = 0;
     keep_state(r);
     return got == pid ? true : rt_fail_errno(err, "wait for bash");
@@ -370,10 +407,14 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     static bool has_limits;
     rt_error err = { 0 };
     run r = { .input = -1, .result = -1, .prologue = -1, .state = -1, .in = -1 };
+    r.relay = (relay){ .control = control, .near = -1, .far = -1 };
     int status = 0;
     bool ok = rt_json_parse((rt_str){ frame->data, frame->len }, &r.arena, &r.request, &err);
     rt_json_i64(rt_json_get_c(r.request, "id"), &r.id);
     *keeps = r.keeps = rt_json_bool(rt_json_get_c(r.request, "keep"), false);
+    r.has_tools = !rt_json_is_absent(rt_json_get_c(r.request, "tools"));
+    r.relay.run = r.id;
+    r.relay.argument_max = number_of(r.request, "argument_bytes");
     ok = ok && (has_limits || apply_limits(r.request, &err));
     has_limits = true;
     if (ok && !rt_json_is_absent(rt_json_get_c(r.request, "stdin_fd")))
@@ -391,9 +432,16 @@ static int serve_run(int control, const jail_frame *frame, bool *keeps)
     rt_closep(&r.prologue);
     rt_closep(&r.state);
     rt_closep(&r.in);
+    shell_relay_close(&r.relay);
     clearenv(); /* what was put there goes with the arena */
     rt_arena_done(&r.arena);
     return code;
+}
+
+/* One that was on its way when the run ended that had asked. */
+static bool is_late_answer(const jail_frame *frame)
+{
+    return rt_str_starts((rt_str){ frame->data, frame->len }, RT_STR("{\"op\":\"answer\""));
 }
 
 static void announce(void)
@@ -421,7 +469,8 @@ int main(void)
     bool keeps = true;
     signal(SIGINT, interrupt_bash);
     while (keeps && jail_frame_recv(control, JAIL_FRAME_MAX, &frame, NULL)) {
-        code = serve_run(control, &frame, &keeps);
+        if (!is_late_answer(&frame))
+            code = serve_run(control, &frame, &keeps);
         jail_frame_done(&frame);
     }
     return code;
