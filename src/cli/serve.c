@@ -20,6 +20,8 @@
 #define CHORE_SECONDS      2
 #define SWEEP_EVERY_MS     60000
 #define RETENTION_EVERY_MS 3600000
+#define BUDGETS_EVERY_MS   5000
+#define WEBHOOK_MS         5000
 #define MB                 (1ull << 20)
 
 typedef cli_service service;
@@ -270,6 +272,7 @@ static bool open_server(service *s, rt_error *err)
         .public_url = set->server.public_url,
         .is_agent_api_off = !set->execution.is_enabled,
         .retention_days = (unsigned)set->retention.days,
+        .budget_usd_month = set->budget.usd_month,
     };
     cli_service_lend(s, &config);
     if (!choose_auth(s, &config.is_auth_required, err))
@@ -336,6 +339,30 @@ static void show_gauges(const service *s)
     rt_metric_set(s->telemetry, RT_METRIC_MEMORY_GRANTED, NULL, (double)stats.memory_granted);
 }
 
+/* One alert for each, on whichever node sees it first: in the log and to the operator's webhook. */
+static void tell_budgets(service *s, uint64_t now)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    const rt_settings *set = &s->house.settings;
+    rt_error err = { 0 };
+    rt_budget_alert *alerts;
+    size_t count = 0;
+    if (!rt_budget_raise(s->house.store, set->budget.usd_month, now, &arena, &alerts, &count, &err))
+        rt_log(RT_LOG_WARN, "budgets: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+        rt_json_writer w;
+        rt_log(RT_LOG_WARN, "%.*s has spent %.2f of its %.2f USD for %.*s",
+               RT_FMT(alerts[i].organisation_id), alerts[i].spent_usd, alerts[i].budget_usd,
+               RT_FMT(alerts[i].month));
+        rt_json_begin(&w, &text);
+        rt_budget_alert_write(&alerts[i], &w);
+        if (set->budget.webhook_url.len > 0 &&
+            !rt_webhook_send(set->budget.webhook_url, rt_buf_str(&text), WEBHOOK_MS, &err))
+            rt_log(RT_LOG_WARN, "a budget's alert: %s", err.text);
+    }
+}
+
 static void do_chores(service *s)
 {
     uint64_t now = rt_wall_ms(), removed = 0;
@@ -343,6 +370,10 @@ static void do_chores(service *s)
     rt_error err = { 0 };
     unsigned days = (unsigned)s->house.settings.retention.days;
     show_gauges(s);
+    if (now - s->counted_ms >= BUDGETS_EVERY_MS) {
+        s->counted_ms = now;
+        tell_budgets(s, now);
+    }
     if (now - s->swept_ms >= SWEEP_EVERY_MS) {
         s->swept_ms = now;
         if (!rt_shelf_sweep(s->house.shelf, now, &removed, &err))

@@ -52,6 +52,7 @@ typedef struct rt_server_config {
     rt_str version;          /* empty: the program's */
     const char *docs_dir;    /* the API reference's files; NULL: "docs" beside the program */
     bool is_agent_api_off;   /* the feature flag of /api/agent: every call is refused with 503 */
+    double budget_usd_month; /* of an organisation that has set none; 0: no limit */
     unsigned retention_days; /* what POST /v1/retention takes when it is told nothing; 0: 90 */
 
     rt_engine *engine; /* these outlive the server */

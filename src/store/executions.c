@@ -66,6 +66,7 @@ static const store_column columns[] = {
     I64(timeout_ms, OPEN),
     I64(duration_us, OPEN),
     I64(cpu_us, OPEN),
+    I64(gpu_us, OPEN),
     I64(memory_peak_bytes, OPEN),
     BOOL(is_timed_out),
     BOOL(is_cached),

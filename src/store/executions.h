@@ -31,7 +31,7 @@ typedef struct rt_execution_row {
     rt_str code_hash, input_hash, output_hash, transcript_hash;
     uint64_t code_bytes, input_bytes, output_bytes;
     uint64_t memory_limit_bytes, timeout_ms;
-    uint64_t duration_us, cpu_us, memory_peak_bytes;
+    uint64_t duration_us, cpu_us, gpu_us, memory_peak_bytes; /* gpu_us: all GPUs together */
     bool is_timed_out, is_cached;
     bool has_validation, is_validation_passed;
     bool is_pii_in, is_pii_out, is_pii_masked;

@@ -23,6 +23,7 @@
 #include "store/accounts.h"   /* organisations, workspaces, users, API keys */
 #include "store/executions.h" /* one row per run, with its provenance, cost and audit */
 #include "store/audit.h"      /* who did what; the chain and its verification */
+#include "store/budgets.h"    /* what a month may cost, and that it was told in time */
 #include "store/costs.h"      /* daily and monthly rows, summaries */
 #include "store/sessions.h"   /* which node owns which session */
 #include "store/approvals.h"  /* what waits for a person's word */

@@ -7,7 +7,6 @@ is the admin of another.
 
 import json
 import os
-import statistics
 import subprocess
 import time
 
@@ -235,8 +234,8 @@ def test_a_private_agent_cannot_be_told_by_time(house, ann, eve):
             began = time.perf_counter()
             assert eve.get("/code-agents/" + name).status == 404
             spent.append(time.perf_counter() - began)
-    real, none = (statistics.median(spent) for spent in times.values())
-    assert abs(real - none) < 0.5 * max(real, none), (real, none)  # a loaded machine is no stopwatch
+    real, none = map(min, times.values())  # a loaded machine is no stopwatch: the quickest of each
+    assert abs(real - none) < max(0.0005, 0.5 * none), (real, none)
 
 
 def test_who_may_do_what(house, ann):

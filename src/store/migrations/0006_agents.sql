@@ -82,6 +82,28 @@ CREATE TABLE IF NOT EXISTS code_agent_servers (
 
 ALTER TABLE executions ADD COLUMN IF NOT EXISTS code_agent_version TEXT;
 
+-- What an organisation means to spend in a month, and that it was told when that was nearly spent.
+CREATE TABLE IF NOT EXISTS budgets (
+    organisation_id TEXT PRIMARY KEY REFERENCES organisations (id) ON DELETE CASCADE,
+    usd_month       DOUBLE PRECISION NOT NULL CHECK (usd_month >= 0),
+    alert_percent   DOUBLE PRECISION NOT NULL CHECK (alert_percent > 0),
+    updated_ms      BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS budget_alerts (
+    organisation_id TEXT NOT NULL REFERENCES organisations (id) ON DELETE CASCADE,
+    month           TEXT NOT NULL,               -- '2026-11'
+    alert_percent   DOUBLE PRECISION NOT NULL,
+    spent_usd       DOUBLE PRECISION NOT NULL,
+    budget_usd      DOUBLE PRECISION NOT NULL,
+    created_ms      BIGINT NOT NULL,
+    PRIMARY KEY (organisation_id, month, alert_percent)
+);
+
+-- A GPU's time is charged apart from the rest.
+ALTER TABLE executions ADD COLUMN IF NOT EXISTS gpu_us BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE costs ADD COLUMN IF NOT EXISTS gpu_minutes DOUBLE PRECISION NOT NULL DEFAULT 0;
+
 -- The record of runs, and the schemas they are held to, as others look for them.
 CREATE OR REPLACE VIEW code_exec_logs AS
     SELECT id, code_agent_id, workflow_execution_id, node_id, runtime, language,
