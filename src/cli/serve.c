@@ -20,7 +20,6 @@
 #define CHORE_SECONDS      2
 #define SWEEP_EVERY_MS     60000
 #define RETENTION_EVERY_MS 3600000
-#define BUDGETS_EVERY_MS   5000
 #define WEBHOOK_MS         5000
 #define MB                 (1ull << 20)
 
@@ -370,10 +369,7 @@ static void do_chores(service *s)
     rt_error err = { 0 };
     unsigned days = (unsigned)s->house.settings.retention.days;
     show_gauges(s);
-    if (now - s->counted_ms >= BUDGETS_EVERY_MS) {
-        s->counted_ms = now;
-        tell_budgets(s, now);
-    }
+    tell_budgets(s, now);
     if (now - s->swept_ms >= SWEEP_EVERY_MS) {
         s->swept_ms = now;
         if (!rt_shelf_sweep(s->house.shelf, now, &removed, &err))

@@ -22,7 +22,7 @@ typedef struct cli_service {
     rt_agents *agents;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
-    uint64_t swept_ms, retained_ms, counted_ms;
+    uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
     rt_str mcp_agents; /* that `retort mcp` serves instead of everything; or empty */
     bool is_guarded; /* keys are asked for */

@@ -5,9 +5,11 @@ One server for the whole file, with three keys: Ann and her admin Bob are of one
 is the admin of another.
 """
 
+import http.server
 import json
 import os
 import subprocess
+import threading
 import time
 
 import pytest
@@ -379,3 +381,32 @@ def test_agents_kept_in_a_folder(house, tmp_path):
         assert agents(verb, "sums")[0] == 0
     assert agents("delete", "sums")[:2] == (0, "sums is gone")
     assert agents("show", "sums")[0] == 2
+
+
+def test_a_budget_that_is_nearly_spent_is_told_once():
+    told = []
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+    receiver = http.server.HTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    with serve("--budget.webhook_url", f"http://127.0.0.1:{receiver.server_port}/") as server:
+        assert server.get("/v1/budget").json == {"usd_month": 0, "alert_percent": 80, "spent_usd": 0, "own": False}
+        assert server.put("/v1/budget", {"usd_month": 0.000001, "alert_percent": 50}).json["own"] is True
+        server.run("return 1 #" + "x" * 4000)
+        deadline = time.monotonic() + 60
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.05)
+        server.run("return 2")
+        alerts = server.get("/v1/budget/alerts").json["items"]
+        assert len(alerts) == len(told) == 1 and told[0]["alert_percent"] == 50
+        assert "has spent" in server.log_text()
+        assert server.put("/v1/budget", {"usd_month": -1}).status == 400
+        assert server.get("/v1/costs").json["items"][0]["gpu_minutes"] == 0
+    receiver.shutdown()
