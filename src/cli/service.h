@@ -24,8 +24,9 @@ typedef struct cli_service {
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
-    rt_str mcp_agents; /* that `retort mcp` serves instead of everything; or empty */
-    bool is_guarded; /* keys are asked for */
+    rt_str mcp_agents;  /* that `retort mcp` serves instead of everything; or empty */
+    bool wants_samples; /* unless the settings say no */
+    bool is_guarded;    /* keys are asked for */
 } cli_service;
 
 /* Everything up to the engine, for a house that was read and locked. From then on the signals that

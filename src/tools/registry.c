@@ -650,7 +650,8 @@ size_t rt_tools_search_for(rt_tools *t, rt_str audience, rt_str query, rt_arena 
                            rt_tool_hit *hits, size_t max)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
+    const rt_search *search =
+        tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
     size_t spare = RT_MIN(max + 16 + count_private(c), c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);
@@ -687,12 +688,13 @@ static double weight_of(size_t edges, size_t tools)
     return RT_MAX(0.5, 1 - 2 * density);
 }
 
-size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
+size_t rt_tools_search_with(rt_tools *t, rt_str audience, rt_str query, const rt_str *context,
+                            size_t context_count, rt_arena *arena, rt_tool_hit *hits, size_t max,
+                            rt_tool_graph *graph)
 {
     enum { MORE = 10 }; /* that the graph may lift onto the list */
     rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
-    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
+    size_t count = rt_tools_search_for(t, audience, query, arena, found, max + MORE);
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
     graph->edges = tools_sequences_count(t->sequences);
     graph->alpha = weight_of(graph->edges, c->count);

@@ -223,11 +223,15 @@ typedef struct rt_tool_graph {
     size_t edges;
 } rt_tool_graph;
 
-/* rt_tools_search(), and what is often called before or after the tools of `context` comes first.
+/* rt_tools_search_for(), and what is often called before or after the tools of `context` comes first.
  * Without a context the graph's part is how often a tool is used. */
-size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
+size_t rt_tools_search_with(rt_tools *tools, rt_str audience, rt_str query, const rt_str *context,
+                            size_t count, rt_arena *arena, rt_tool_hit *hits, size_t max,
+                            rt_tool_graph *graph);
 
-#include "tools/toolbox.h" /* the sample tools, whose code is here */
+#include "tools/mcp.h"         /* other people's servers as providers */
+#include "tools/mcp_message.h" /* what both ends of MCP share */
+#include "tools/prompts.h"     /* tools in words, for models */
+#include "tools/toolbox.h"     /* the sample tools, whose code is here */
 
 #endif
