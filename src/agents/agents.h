@@ -150,6 +150,9 @@ rt_str rt_agent_tool_name(rt_str name, rt_arena *arena);
 /* Registered agents as tools: "agents:csv-profile". One for a registry. */
 rt_provider *rt_agents_provider(rt_agents *agents);
 
+/* Tells the registry when another node, or a command, changed which agents are tools. Now and then. */
+bool rt_agents_refresh(rt_agents *agents, rt_error *err);
+
 /* Several agents under one name, to be served as an MCP server of their own. `ids` as
  * rt_agents_find() takes them, each pinned unless it says "@latest". */
 bool rt_agents_deploy(rt_agents *agents, const rt_caller *caller, rt_str name, rt_str protocol,

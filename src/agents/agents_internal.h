@@ -13,6 +13,7 @@ struct rt_agents {
     rt_agents_config config;
     pthread_mutex_t lock;  /* of `provider` */
     rt_provider *provider; /* that tells the registry of changes; NULL: there is none */
+    uint64_t tools_mark;   /* of the list the registry has; 0: it was not looked at yet */
 };
 
 /* An agent on its way from a body to its rows: what the body says over what was there. */

@@ -155,6 +155,20 @@ rt_provider *rt_agents_provider(rt_agents *a)
     return &p->base;
 }
 
+bool rt_agents_refresh(rt_agents *a, rt_error *err)
+{
+    uint64_t mark;
+    if (!rt_agent_tools_mark(a->config.store, &mark, err))
+        return false;
+    pthread_mutex_lock(&a->lock);
+    bool is_changed = mark != a->tools_mark;
+    a->tools_mark = mark;
+    if (is_changed && a->provider && a->provider->on_change)
+        a->provider->on_change(a->provider->change_ctx, a->provider);
+    pthread_mutex_unlock(&a->lock);
+    return true;
+}
+
 void agents_changed(rt_agents *a, const rt_agent_row *row)
 {
     (void)row; /* it may have been a tool before */

@@ -343,7 +343,7 @@ static bool deprecate(command *c, rt_error *err)
 static bool register_tool(command *c, rt_error *err)
 {
     return mark(c, RT_AGENT_REGISTER, c->o.version,
-                "is a tool; a server that runs already learns of it when it is started again", err);
+                "is a tool; a server that runs already finds it within seconds", err);
 }
 
 static bool unregister_tool(command *c, rt_error *err)

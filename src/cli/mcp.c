@@ -61,6 +61,14 @@ static bool take_directory(cli_service *s, int argc, char **argv, rt_error *err)
     return false;
 }
 
+/* Agents are where they were made, whoever serves from there: only our runs need a name apart. */
+static bool share_directory(cli_service *s)
+{
+    cli_house *h = &s->house;
+    h->node = rt_arena_printf(&h->arena, "%.*s-mcp-%d", RT_FMT(h->node), (int)getpid());
+    return true;
+}
+
 /* Interpreters are started when they are first needed; the client has better things to wait for. */
 static void *warm(void *arg)
 {
@@ -109,8 +117,9 @@ int cli_mcp(int argc, char **argv)
     bool ok = cli_house_read(&s.house, &argc, argv, &err);
     if (ok && argc > 1)
         ok = cli_settings_unknown_flag(argv[1], &err);
-    ok = ok && take_directory(&s, given, args, &err) && cli_service_open(&s, &signals, &err) &&
-         serve(&s, &signals, &err);
+    ok = ok &&
+         (s.mcp_agents.len > 0 ? share_directory(&s) : take_directory(&s, given, args, &err)) &&
+         cli_service_open(&s, &signals, &err) && serve(&s, &signals, &err);
     cli_service_close(&s);
     free(args);
     return ok ? EXIT_GOOD : cli_complain(&err);

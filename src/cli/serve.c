@@ -378,6 +378,8 @@ static void do_chores(service *s)
     unsigned days = (unsigned)s->house.settings.retention.days;
     show_gauges(s);
     tell_budgets(s, now);
+    if (!rt_agents_refresh(s->agents, &err))
+        rt_log(RT_LOG_WARN, "%s", err.text);
     if (now - s->swept_ms >= SWEEP_EVERY_MS) {
         s->swept_ms = now;
         if (!rt_shelf_sweep(s->house.shelf, now, &removed, &err))

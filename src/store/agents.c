@@ -278,6 +278,18 @@ bool rt_agent_list(rt_store *store, const rt_agent_filter *filter, rt_arena *are
     return true;
 }
 
+bool rt_agent_tools_mark(rt_store *store, uint64_t *mark, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_rows rows;
+    if (!rt_sql_once(store, RT_TX_READ,
+                     "SELECT COUNT(*), COALESCE(MAX(updated_ms), 0) FROM code_agents WHERE is_tool",
+                     NULL, 0, &arena, &rows, err))
+        return rt_wrap(err, "look at the agents that are tools");
+    *mark = (uint64_t)rt_rows_at(&rows, 0, 0).i64 * 1000003 + (uint64_t)rt_rows_at(&rows, 0, 1).i64;
+    return true;
+}
+
 /* -- Versions ---------------------------------------------------------------------------------- */
 
 bool rt_agent_version_list(rt_store *store, rt_str agent_id, rt_arena *arena,

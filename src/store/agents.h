@@ -84,6 +84,9 @@ bool rt_agent_update(rt_store *store, const rt_agent_row *row, uint64_t was_ms,
 bool rt_agent_remove(rt_store *store, rt_str id, rt_error *err); /* and its versions */
 bool rt_agent_used(rt_store *store, rt_str id, rt_error *err);   /* one more time */
 
+/* Differs when an agent became a tool, ceased to be one, or changed as one; for who keeps a list. */
+bool rt_agent_tools_mark(rt_store *store, uint64_t *mark, rt_error *err);
+
 /* Newest first, without code, files and environment. */
 bool rt_agent_version_list(rt_store *store, rt_str agent_id, rt_arena *arena,
                            rt_agent_version **rows, size_t *count, rt_error *err);

@@ -287,6 +287,8 @@ def test_a_registered_agent_is_a_tool(house, ann, eve):
     assert "agents:tool-sum" in search(ann) and "agents:tool-sum" not in search(eve)
     run = {"language": "python", "code": "return tools.call('agents:tool-sum', {'a': 1, 'b': 2})"}
     assert ann.post("/v1/executions", run).json["result"] == 3  # the version it was registered with
+    other = {"language": "javascript", "code": "return await agents.toolSum({ a: 20, b: 22 })"}
+    assert ann.post("/v1/executions", other).json["result"] == 42
     failed = eve.post("/v1/executions", run).json
     assert failed["success"] is False and "no tool" in failed["error"]["message"]
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
