@@ -183,8 +183,9 @@ static bool fill(jail_reader *r, rt_error *err)
     size_t count = 0;
     size_t most = r->step ? r->step : sizeof(r->data);
     struct pollfd polled = { .fd = r->fd, .events = POLLIN };
-    if (poll(&polled, 1, -1) < 0)
+    if (!r->is_told && r->fd >= 0 && poll(&polled, 1, -1) < 0)
         return rt_fail_errno(err, "await a frame");
+    r->is_told = false;
     ssize_t n = recv_once(r->fd, r->data, most, r->fds, JAIL_FRAME_FDS_MAX, &count, 0);
     if (n < 0)
         return rt_fail_errno(err, "receive a frame");
