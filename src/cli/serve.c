@@ -245,6 +245,7 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->cache = s->cache;
     config->telemetry = s->telemetry;
     config->tools = s->tools;
+    config->skills = s->skills;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -318,8 +319,8 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           bring_samples(s, err) &&
-           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err);
+           bring_samples(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err) &&
+           open_engine(s, err) && cli_skills_open(s, err);
 }
 
 /* ---- serving ---- */
@@ -393,6 +394,8 @@ void cli_service_close(service *s)
         _exit(EXIT_FAILED); /* it still uses what would be freed now */
     }
     rt_tools_close(s->tools);
+    rt_skills_close(s->skills);
+    rt_models_free(s->models);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);

@@ -128,7 +128,11 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .on_progress = r->on_progress,
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
-                          .run = r->execution_id };
+                          .run = r->execution_id,
+                          .organisation_id = r->caller->organisation_id,
+                          .workspace_id = r->caller->workspace_id,
+                          .user_id = r->caller->user_id,
+                          .key_id = r->caller->key_id };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

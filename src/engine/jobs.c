@@ -320,6 +320,11 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->agent_type,
         &to->tool_id,
         &to->user_id,
+        &to->id,
+        &to->prelude.code,
+        &to->prelude.name,
+        &to->skill_name,
+        &to->skill_version,
         &to->intent,
     };
     for (size_t i = 0; i < RT_COUNT(texts); i++)

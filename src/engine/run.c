@@ -33,6 +33,7 @@ bool engine_run(passage *p, rt_error *err)
     bool is_heard = r->on_event && p->privacy.mode == RT_PRIVACY_OFF; /* else see protect.c */
     rt_run run = { .language = rt_str_of(p->language->name),
                    .code = r->code,
+                   .prelude = r->prelude,
                    .name = r->name,
                    .policy = &p->policy,
                    .input = p->input,

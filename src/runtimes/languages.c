@@ -21,10 +21,10 @@ static const struct {
 static const char *const data_words[] = { "numpy", "pandas", "matplotlib", NULL };
 
 static const guest_kind guests[] = {
-    { "python", "python", data_words, "python-data", true, true },
-    { "javascript", "node", NULL, NULL, false, true },
-    { "typescript", "node", NULL, NULL, false, true },
-    { "bash", "bash", NULL, NULL, false, false },
+    { "python", "python", data_words, "python-data", true, true, true },
+    { "javascript", "node", NULL, NULL, false, true, true },
+    { "typescript", "node", NULL, NULL, false, true, true },
+    { "bash", "bash", NULL, NULL, false, false, false },
 };
 
 const rt_language *rt_language_find(rt_str name)
@@ -79,10 +79,11 @@ const guest_kind *runtimes_guest(rt_str language)
  * Forking a zygote with pandas in it costs more than forking a bare one, so it serves only code
  * that names such a module. A wrong guess costs time, never correctness.
  */
-rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code)
+rt_str runtimes_zygote_for(const guest_kind *kind, const rt_run *run)
 {
     for (const char *const *word = kind->heavy_words; word && *word; word++)
-        if (rt_str_find(code, rt_str_of(*word)) >= 0)
+        if (rt_str_find(run->code, rt_str_of(*word)) >= 0 ||
+            rt_str_find(run->prelude.code, rt_str_of(*word)) >= 0)
             return rt_str_of(kind->heavy_zygote);
     return rt_str_of(kind->zygote);
 }

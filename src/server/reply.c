@@ -178,10 +178,35 @@ static void write_agent(const http_request *r, unsigned status, rt_str message, 
     rt_jw_end(w);
 }
 
+/* As FastAPI tells what is wrong with a request, and the Code Executor Service everything else. */
+static void write_skill(unsigned status, rt_str message, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    if (status == 500) {
+        rt_jw_kstr(w, "error", RT_STR("internal_server_error"));
+        rt_jw_kstr(w, "message", message);
+        rt_jw_kraw(w, "details", RT_STR("{\"exception_type\":\"InternalError\"}"));
+        rt_jw_knull(w, "execution_id");
+    } else if (status == 422) {
+        rt_jw_karray(w, "detail");
+        rt_jw_object(w);
+        rt_jw_kraw(w, "loc", RT_STR("[\"body\"]"));
+        rt_jw_kstr(w, "msg", message);
+        rt_jw_kstr(w, "type", RT_STR("value_error"));
+        rt_jw_end(w);
+        rt_jw_end(w);
+    } else {
+        rt_jw_kstr(w, "detail", message);
+    }
+    rt_jw_end(w);
+}
+
 void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
 {
     unsigned status = reply->status ? reply->status : (unsigned)rt_code_http(err->code);
+    bool is_skill = r->operation && (r->operation->flags & HTTP_SKILL_ERRORS);
     http_reply fresh = { .retry_after_s = reply->retry_after_s };
+    status = is_skill && status == 400 ? 422 : status;
     rt_str message = rt_str_of(err->text);
     rt_json_writer w;
     for (size_t i = 0; i < reply->header_count; i++)
@@ -199,6 +224,8 @@ void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
     http_reply_json(reply, status, &w);
     if (is_agents(r))
         write_agent(r, status, message, &w);
+    else if (is_skill)
+        write_skill(status, message, &w);
     else
         write_native(r, status, err, message, &w);
 }

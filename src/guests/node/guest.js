@@ -22,6 +22,7 @@ const { compile, isVariable } = require('./compiling.js');
 const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
+const preludes = require('./preludes.js');
 const branching = require('./branching.js');
 const { Desk } = require('./desk.js');
 
@@ -214,7 +215,7 @@ class Guest {
     const filename = this.filename(order.name ?? 'main.js', keep);
     const guard = order.allowed_imports ? new Guard(order.allowed_imports) : null;
     this.scripts.set(filename, null);
-    const values = this.variables(filename, value, guard, keep);
+    const values = this.variables(filename, value, guard, order);
     if (order.tools || this.placed.size > 0) this.placeTools(order, values, keep);
     const compiled = compile(order.code ?? '', {
       language: order.language,
@@ -237,7 +238,7 @@ class Guest {
   }
 
   /** What the code sees as variables. A session finds them on globalThis in its next run too. */
-  variables(filename, value, guard, keep) {
+  variables(filename, value, guard, { keep, prelude }) {
     const path = `${this.folder}/${filename}`;
     const require = createRequire(path);
     const module = new Module(path);
@@ -248,6 +249,10 @@ class Guest {
       __filename: path,
       __dirname: this.folder,
     };
+    if (prelude) {
+      this.scripts.set(prelude.name, null);
+      Object.assign(variables, preludes.load(prelude, this.folder, variables.require));
+    }
     if (value !== undefined || !this.globals.has('input'))
       Object.assign(variables, { input: value ?? null, inputs: value === undefined ? {} : value });
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
