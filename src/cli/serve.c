@@ -425,7 +425,7 @@ int cli_serve(int argc, char **argv)
 {
     service s = { 0 };
     sigset_t signals;
-    rt_language languages[16];
+    rt_language languages[RT_LANGUAGES_OURS];
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

@@ -326,6 +326,7 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->skill_name,
         &to->skill_version,
         &to->intent,
+        &to->route.runtime,
     };
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         if (texts[i]->ptr)

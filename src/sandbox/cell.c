@@ -60,6 +60,8 @@ struct rt_cell {
     size_t file_count;
     rt_cell_usage usage;
     rt_buf attestation;
+    void (*when_idle)(void *ctx);
+    void *idle_ctx;
 };
 
 static void set_nonblocking(int fd)
@@ -101,6 +103,12 @@ void sandbox_cell_heed(rt_cell *cell, int cancel_fd)
     cell->heeded = cancel_fd;
 }
 
+void sandbox_cell_when_idle(rt_cell *cell, void (*call)(void *ctx), void *ctx)
+{
+    cell->when_idle = call;
+    cell->idle_ctx = ctx;
+}
+
 static void forget_files(rt_cell *cell)
 {
     for (size_t i = 0; i < cell->file_count; i++) {
@@ -122,6 +130,7 @@ void rt_cell_close(rt_cell *cell)
     rt_buf_done(&cell->frame);
     rt_buf_done(&cell->post);
     rt_buf_done(&cell->attestation);
+    free(cell->idle_ctx);
     free(cell);
 }
 
@@ -542,6 +551,9 @@ static bool tell_exit(rt_cell *cell, rt_cell_event *event, rt_error *err)
 /* Time is looked at before everything else: a guest that never falls silent must not outrun it. */
 bool rt_cell_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_error *err)
 {
+    if (cell->when_idle)
+        cell->when_idle(cell->idle_ctx);
+    cell->when_idle = NULL;
     for (bool is_quiet = false;;) {
         rt_str frame;
         bool is_over = cell->has_exit && (cell->is_listed || !cell->is_listing);
