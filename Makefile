@@ -28,7 +28,7 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills server cli
+ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills agents server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
@@ -113,6 +113,9 @@ PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/program/*.h src
 PROGRAM_SRC := $(wildcard src/guests/program/*.c)
 PLAIN_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
 	$(PLAIN_GUEST)
 

@@ -20,17 +20,32 @@ static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
     return false;
 }
 
+/* How many tools are not for everybody: so many may stand before one that is. */
+static size_t count_private(const tools_catalogue *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->tools[i].audience.len > 0;
+    return count;
+}
+
 size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
+{
+    return rt_tools_search_for(t, (rt_str){ 0 }, query, arena, hits, max);
+}
+
+size_t rt_tools_search_for(rt_tools *t, rt_str audience, rt_str query, rt_arena *arena,
+                           rt_tool_hit *hits, size_t max)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
     const rt_search *search = tools_index_of(t, c);
-    size_t spare = RT_MIN(max + 16, c->count), count = 0;
+    size_t spare = RT_MIN(max + 16 + count_private(c), c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);
     for (size_t i = 0; i < found_count && count < max; i++) {
         const rt_search_hit *f = &found[i];
         const rt_tool *tool = &c->tools[f->document];
-        if (is_there(hits, count, tool->name))
+        if (!tools_is_for(tool, audience) || is_there(hits, count, tool->name))
             continue;
         hits[count] = (rt_tool_hit){
             .score = f->score, .lexical = f->lexical, .semantic = f->semantic, .usage = f->usage
@@ -40,9 +55,19 @@ size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *
     return count;
 }
 
-size_t rt_tools_related(rt_tools *t, rt_str name, rt_arena *arena, rt_tool_related *out, size_t max)
+/* Of another organisation's tools not even the names are told. */
+size_t rt_tools_related(rt_tools *t, rt_str audience, rt_str name, rt_arena *arena,
+                        rt_tool_related *out, size_t max)
 {
-    return tools_sequences_related(tools_sequences_of(t), name, arena, out, max);
+    enum { ASKED_MAX = 64 };
+    rt_tool_related all[ASKED_MAX];
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
+    size_t found = tools_sequences_related(tools_sequences_of(t), name, arena, all, ASKED_MAX);
+    size_t count = 0;
+    for (size_t i = 0; i < found && count < max; i++)
+        if (tools_catalogue_find(c, audience, all[i].name))
+            out[count++] = all[i];
+    return count;
 }
 
 static int by_score(const void *a, const void *b)
@@ -60,12 +85,13 @@ static double weight_of(size_t edges, size_t tools)
     return RT_MAX(0.5, 1 - 2 * density);
 }
 
-size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
+size_t rt_tools_search_with(rt_tools *t, rt_str audience, rt_str query, const rt_str *context,
+                            size_t context_count, rt_arena *arena, rt_tool_hit *hits, size_t max,
+                            rt_tool_graph *graph)
 {
     enum { MORE = 10 }; /* that the graph may lift onto the list */
     rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
-    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
+    size_t count = rt_tools_search_for(t, audience, query, arena, found, max + MORE);
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
     graph->edges = tools_sequences_count(tools_sequences_of(t));
     graph->alpha = weight_of(graph->edges, c->count);
@@ -129,12 +155,13 @@ static int by_line_name(const void *a, const void *b)
 
 static size_t gather_categories(const tools_catalogue *c, rt_arena *arena, line *lines)
 {
-    size_t count = 0;
+    size_t count = 0, all = 0;
     for (size_t i = 0; i < c->count; i++)
-        lines[i].name = c->tools[i].category;
-    qsort(lines, c->count, sizeof(*lines), by_line_name);
-    for (size_t i = 0, next; i < c->count; i = next) {
-        for (next = i + 1; next < c->count && rt_str_eq(lines[next].name, lines[i].name);)
+        if (tools_is_for(&c->tools[i], (rt_str){ 0 }))
+            lines[all++].name = c->tools[i].category;
+    qsort(lines, all, sizeof(*lines), by_line_name);
+    for (size_t i = 0, next; i < all; i = next) {
+        for (next = i + 1; next < all && rt_str_eq(lines[next].name, lines[i].name);)
             next++;
         lines[count++] = (line){ lines[i].name, rt_arena_printf(arena, "%zu tools", next - i) };
     }
@@ -149,7 +176,7 @@ rt_str rt_tools_browse(rt_tools *t, rt_str category, rt_arena *arena)
     if (category.len == 0)
         return lay_out(lines, gather_categories(c, arena, lines), arena);
     for (size_t i = 0; i < c->count; i++)
-        if (rt_str_eq(category, c->tools[i].category))
+        if (tools_is_for(&c->tools[i], (rt_str){ 0 }) && rt_str_eq(category, c->tools[i].category))
             lines[count++] = (line){ c->tools[i].name, c->tools[i].description };
     return lay_out(lines, count, arena);
 }
