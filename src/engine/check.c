@@ -145,8 +145,11 @@ static rt_str describe_wishes(const passage *p)
     const rt_request *r = p->request;
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     if (r->privacy.mode == RT_PRIVACY_OFF && rt_json_is_absent(r->input_schema) &&
-        rt_json_is_absent(r->output_schema) && rt_json_is_absent(r->tools) && r->intent.len == 0)
+        rt_json_is_absent(r->output_schema) && rt_json_is_absent(r->tools) && r->intent.len == 0 &&
+        r->route.runtime.len == 0 && !r->route.is_long && !r->route.needs_sandbox)
         return (rt_str){ 0 };
+    rt_buf_addf(&text, "%.*s %d %d ", RT_FMT(r->route.runtime), r->route.is_long,
+                r->route.needs_sandbox);
     rt_buf_addf(&text, "%d %d %d ", (int)r->privacy.mode, r->privacy.is_stable,
                 r->privacy.is_detokenized);
     rt_json_print(r->privacy.options, &text);

@@ -241,6 +241,7 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
         !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
     e->sessions = engine_sessions_new(e);
+    engine_route_prime(e);
     *out = RT_TAKE(e);
     return true;
 }
@@ -263,6 +264,7 @@ void rt_engine_close(rt_engine *e)
     engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
+    rt_router_free(e->router);
     rt_privacy_patterns_freep(&e->patterns);
     pthread_mutex_destroy(&e->lock);
     rt_arena_done(&e->arena);
@@ -348,4 +350,9 @@ void rt_engine_stats_write(const rt_engine_stats *s, rt_json_writer *w)
     rt_jw_ku64(w, "sessions", s->sessions);
     rt_jw_kbool(w, "stopping", s->is_stopping);
     rt_jw_end(w);
+}
+
+rt_router *rt_engine_router(rt_engine *engine)
+{
+    return engine->router;
 }

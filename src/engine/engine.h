@@ -22,6 +22,7 @@
 
 #include "base/base.h"
 #include "privacy/privacy.h"
+#include "runtimes/route.h"
 #include "runtimes/runtimes.h"
 #include "schema/schema.h"
 #include "store/store.h"
@@ -151,7 +152,9 @@ typedef struct rt_request {
     const rt_str *granted_paths;      /* host paths this run may read beyond the operator's list: */
     size_t granted_path_count;        /* the surface vouches for them */
     bool is_nested; /* part of a run that has a slot: it waits for none of its own */
+    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_cache_use cache;
+    rt_route_ask route;          /* where it shall run; language and code are the engine's to say */
     rt_trace trace;              /* the caller's span */
     rt_engine_event_fn on_event; /* "queued" "started" "stdout" "stderr" "log"; may be NULL */
     void *event_ctx;
@@ -210,6 +213,7 @@ bool rt_engine_forget(rt_engine *engine, rt_str organisation_id, rt_str user_id,
 bool rt_engine_validate(rt_engine *engine, const rt_caller *caller, rt_str language, rt_str code,
                         rt_arena *arena, rt_verdict *out, rt_error *err);
 size_t rt_engine_languages(rt_engine *engine, rt_arena *arena, rt_language *out, size_t max);
+rt_router *rt_engine_router(rt_engine *engine);
 
 typedef struct rt_engine_stats { /* the names of S2-27 */
     unsigned running, queued, max_running, sessions;

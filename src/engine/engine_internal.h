@@ -104,6 +104,7 @@ typedef struct passage {
     engine_grant grant;               /* what its code may call */
     engine_desk_report calls;
 
+    rt_route route; /* which runtime takes it, and why */
     bool has_outcome;
     rt_outcome outcome;
     uint64_t full_output_bytes; /* value, stdout and stderr before they were cut */
@@ -122,6 +123,7 @@ bool engine_protect_input(passage *p, rt_error *err);   /* protect.c: personal d
 bool engine_reserve(passage *p, rt_error *err);         /* reserve.c: id, idempotency key */
 bool engine_consult(passage *p, rt_error *err);         /* consult.c: the cache */
 bool engine_admit(passage *p, rt_error *err);           /* engine.c: a slot */
+bool engine_route(passage *p, rt_error *err);           /* route.c: which runtime */
 bool engine_run(passage *p, rt_error *err);             /* run.c */
 bool engine_protect_output(passage *p, rt_error *err);  /* protect.c: and out */
 bool engine_validate_output(passage *p, rt_error *err); /* validate.c */
@@ -162,6 +164,12 @@ bool engine_is_private(const passage *p);
 /* An event for whoever watches; false: the watcher has gone. */
 bool engine_tell(passage *p, const char *event, rt_str json);
 bool engine_tell_output(passage *p, int stream, rt_str text); /* run.c */
+
+/* -- Routes (route.c) ---------------------------------------------------------------------------
+ */
+
+void engine_route_prime(rt_engine *e); /* makes the router, which knows the newest runs */
+bool engine_route_read(rt_json value, rt_route_ask *out, rt_error *err);
 
 /* -- Walking (engine.c) ------------------------------------------------------------------------ */
 
@@ -220,6 +228,7 @@ struct rt_engine {
     registry *registry;
     sessions *sessions;
     approvals *approvals;
+    rt_router *router;
     rt_arena arena;          /* what lives as long as the engine */
     rt_privacy_options scan; /* what is looked for unless a run says otherwise */
     rt_privacy_patterns *patterns;

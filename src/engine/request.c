@@ -20,6 +20,7 @@ typedef enum member_kind {
     M_PRIVACY,
     M_SCHEMA,
     M_TOOLS,
+    M_ROUTE,
     M_IGNORED, /* read by the surface itself */
 } member_kind;
 
@@ -44,6 +45,7 @@ static const struct member {
     { "cache", M_CHOICE, offsetof(rt_request, cache), "bypass use refresh" },
     { "privacy", M_PRIVACY, 0, NULL },
     { "tools", M_TOOLS, offsetof(rt_request, tools), NULL },
+    { "runtime", M_ROUTE, offsetof(rt_request, route), NULL },
     { "intent", M_TEXT, offsetof(rt_request, intent), NULL },
     { "input_schema", M_SCHEMA, offsetof(rt_request, input_schema), NULL },
     { "output_schema", M_SCHEMA, offsetof(rt_request, output_schema), NULL },
@@ -145,6 +147,8 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena, 
     case M_TOOLS:
         *(rt_json *)field = value;
         return true; /* grant.c looks into it */
+    case M_ROUTE:
+        return rt_json_type(value) == RT_JSON_NULL || engine_route_read(value, field, err);
     case M_SCHEMA:
         return read_schema(m, value, field, err);
     default:

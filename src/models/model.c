@@ -38,9 +38,12 @@ static bool read_file(const char *folder, rt_str part, const char *name, rt_aren
 {
     rt_str path =
         rt_arena_printf(arena, "%s/%.*s%s%s", folder, RT_FMT(part), part.len ? "/" : "", name);
+    struct stat file;
     *out = (rt_str){ NULL, 0 };
-    if (access(path.ptr, F_OK) != 0 && errno == ENOENT)
-        return true;
+    if (stat(path.ptr, &file) != 0)
+        return errno == ENOENT || rt_fail_errno(err, "%s", path.ptr);
+    if (!S_ISREG(file.st_mode)) /* a pipe would be waited for */
+        return rt_fail(err, RT_INVALID, "%s is no file", path.ptr);
     return rt_read_file(path.ptr, FILE_MAX, arena, out, err);
 }
 
@@ -120,6 +123,7 @@ static bool read_folder(rt_model *m, const char *folder, rt_arena *arena, rt_err
                         : rt_str_of(folder);
     if (!read_file(inside.ptr, top, "config.json", arena, &files.config, err) ||
         !read_file(inside.ptr, top, "sentence_bert_config.json", arena, &files.sbert, err) ||
+        !read_file(folder, top, "config_sentence_transformers.json", arena, &files.prompts, err) ||
         !read_file(folder, parts.pooling, "config.json", arena, &files.pooling, err) ||
         !read_file(inside.ptr, top, "tokenizer.json", arena, &tokens.tokenizer, err) ||
         !read_file(inside.ptr, top, "vocab.txt", arena, &tokens.vocab, err) ||

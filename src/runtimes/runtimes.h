@@ -224,12 +224,19 @@ void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
 void rt_outcome_write_members(const rt_outcome *outcome,
                               rt_json_writer *w); /* into an open object */
 
+void rt_base64(rt_buf *out, rt_str data); /* as files and modules travel in JSON */
+
+#define RT_LANGUAGES_MAX  64
+#define RT_LANGUAGES_OURS 6 /* the first ones have a guest of their own, which listing warms */
+
 typedef struct rt_language {
     const char *name;
     const char *aliases; /* " js nodejs ": space on both sides of each */
     const char *ending;
+    rt_str about;    /* what it is, in a few words; may be empty */
+    bool is_program; /* its runs start a program: not with 'subprocess: deny' */
     bool is_available;
-    rt_str version, detail;
+    rt_str version, detail; /* detail: why it is not available, and what to do */
 } rt_language;
 
 typedef struct rt_verdict {
@@ -271,9 +278,15 @@ void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guest
  */
 rt_runtime *rt_placeholder_open(void);
 
-/* The language of a file by its ending, or of a name or alias; NULL when there is none. */
+/*
+ * The language of a file by its ending, or of a name or alias; NULL when there is none. Beside
+ * those we have guests for there are those of languages/NAME.yaml beside the program and in the
+ * directory that RETORT_LANGUAGES names (docs/languages.md).
+ */
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
+/* Text that changes when a program that runs the language does; empty: a guest of ours runs it. */
+rt_str rt_language_mark(const rt_language *language, rt_arena *arena);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
 
 #include "runtimes/live.h" /* sessions */

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define LANGUAGES_MAX 32
-
 /* ---- / and /health ---- */
 
 static const char page[] =
@@ -109,10 +107,10 @@ static void write_aliases(rt_json_writer *w, const char *aliases)
 
 static bool languages(http_request *r, http_reply *reply, rt_error *err)
 {
-    rt_language list[LANGUAGES_MAX];
+    rt_language list[RT_LANGUAGES_MAX];
     rt_json_writer w;
     (void)err;
-    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, LANGUAGES_MAX);
+    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, RT_LANGUAGES_MAX);
     http_reply_json(reply, 200, &w);
     rt_jw_object(&w);
     rt_jw_karray(&w, "items");
@@ -120,12 +118,25 @@ static bool languages(http_request *r, http_reply *reply, rt_error *err)
         rt_jw_object(&w);
         rt_jw_kstr(&w, "name", rt_str_of(list[i].name));
         write_aliases(&w, list[i].aliases);
+        http_jw_text(&w, "about", list[i].about);
         rt_jw_kbool(&w, "available", list[i].is_available);
         http_jw_text(&w, "version", list[i].version);
         http_jw_text(&w, "detail", list[i].detail);
         rt_jw_end(&w);
     }
     rt_jw_end(&w);
+    rt_jw_end(&w);
+    return true;
+}
+
+static bool runtimes(http_request *r, http_reply *reply, rt_error *err)
+{
+    rt_json_writer w;
+    (void)err;
+    http_reply_json(reply, 200, &w);
+    rt_jw_object(&w);
+    rt_jw_key(&w, RT_STR("items"));
+    rt_router_write(rt_engine_router(r->server->config.engine), &w);
     rt_jw_end(&w);
     return true;
 }
@@ -286,6 +297,15 @@ const http_operation api_meta_rows[] = {
       .action = "list languages",
       .responses = HTTP_RESPONSES({ 200, "LanguageList", "One row per language" }),
       .handler = languages },
+    { .method = "GET",
+      .path = "/v1/runtimes",
+      .id = "runtimes",
+      .tag = "Server",
+      .summary = "Runtimes a run can name, and how they did since the server started",
+      .role = RT_ROLE_VIEWER,
+      .action = "list runtimes",
+      .responses = HTTP_RESPONSES({ 200, "RuntimeList", "One row per runtime" }),
+      .handler = runtimes },
     { .method = "GET",
       .path = "/v1/policies",
       .id = "policies",

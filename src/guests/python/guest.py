@@ -77,12 +77,16 @@ class Guest:
         """Goes through the motions of a run. A forked process copies each page it first writes to;
         what is copied here, while the cell waits in the pool, no request waits for."""
         order = json.loads(json.dumps({"op": "run", "id": 0, "name": "main.py", "code": REHEARSAL,
-                                       "env": {}, "limits": {}, "keep": False}).encode())
+                                       "env": {}, "limits": {}, "tools": ["demo"],
+                                       "argument_bytes": 1, "keep": False}).encode())
         scope = dict(self.module.__dict__)
         self._prepare(order, self._input_of(order, []))
         reply, _ = self._run(order, False)
         encode_reply({"id": 0, **reply}).encode()
         self._take_leave()
+        self.desk.end()
+        self.desk.servers.clear()
+        self.placed.clear()
         self.filenames.clear()
         self.numbers.clear()
         self.module.__dict__.clear()
