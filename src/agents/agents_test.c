@@ -266,7 +266,7 @@ AGENTS_TEST(agents, are_tools_pinned_to_the_version_they_were_registered_with)
     rt_tool_call call = { .tool = tool.name,
                           .arguments = RT_STR("{\"n\":1}"),
                           .cancel_fd = -1,
-                          .audience = f->ann.organisation_id,
+                          .organisation_id = f->ann.organisation_id,
                           .caller = &f->ann };
     cr_assert(rt_tools_call(tools, &call, &f->arena, &result, &err), "%s", err.text);
     cr_assert(rt_str_eq_c(f->code, "return 1") && rt_str_eq_c(result.value, "{\"n\":1}"));

@@ -45,7 +45,7 @@ Test(yaml, what_means_more_than_it_says_is_refused_with_its_line)
         { "a: &x 1\nb: *x", "line 1: anchors, aliases and tags are not used here" },
         { "a: !!python/object 1", "line 1: anchors, aliases and tags are not used here" },
         { "a: 1\n---\nb: 2", "line 2: one document is expected" },
-        { "a: [1", "line 1: did not find expected ',' or ']'" },
+        { "a: [1", "line 2: did not find expected ',' or ']'" },
         { "? [a]\n: b", "line 1: a key is expected" },
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++) {

@@ -248,6 +248,7 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->tools = s->tools;
     config->agents = s->agents;
     config->mcp_agents = s->mcp_agents;
+    config->skills = s->skills;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -331,9 +332,8 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           bring_samples(s, err) &&
-           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err) &&
-           open_agents(s, err);
+           bring_samples(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err) &&
+           open_engine(s, err) && cli_skills_open(s, err) && open_agents(s, err);
 }
 
 /* ---- serving ---- */
@@ -435,6 +435,8 @@ void cli_service_close(service *s)
     }
     rt_tools_close(s->tools);
     rt_agents_free(s->agents);
+    rt_skills_close(s->skills);
+    rt_models_free(s->models);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);
@@ -479,7 +481,7 @@ int cli_serve(int argc, char **argv)
 {
     service s = { 0 };
     sigset_t signals;
-    rt_language languages[16];
+    rt_language languages[RT_LANGUAGES_OURS];
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

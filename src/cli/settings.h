@@ -140,6 +140,8 @@ typedef struct rt_settings {
     struct {
         rt_str directory;
         bool is_approval_needed;
+        cli_words allowed;
+        unsigned privacy; /* an rt_privacy_mode: note is off */
     } skills;
     struct {
         rt_str model;

@@ -128,9 +128,12 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .on_progress = r->on_progress,
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
-                          .audience = r->caller->organisation_id,
-                          .caller = r->caller,
-                          .run = r->execution_id };
+                          .run = r->execution_id,
+                          .organisation_id = r->caller->organisation_id,
+                          .workspace_id = r->caller->workspace_id,
+                          .user_id = r->caller->user_id,
+                          .key_id = r->caller->key_id,
+                          .caller = r->caller };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

@@ -25,6 +25,7 @@
 #include "agents/agents.h"
 #include "base/base.h"
 #include "engine/engine.h"
+#include "skills/skills.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
 #include "tools/tools.h"
@@ -64,6 +65,7 @@ typedef struct rt_server_config {
     rt_tools *tools;      /* NULL: there are none */
     rt_agents *agents;    /* code agents */
     rt_str mcp_agents;    /* over stdio, serve these agents alone ("adder,csv-profile"); or empty */
+    rt_skills *skills;    /* the same */
     bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 

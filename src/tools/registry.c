@@ -567,7 +567,7 @@ static bool route(rt_tools *t, rt_str audience, rt_str name, rt_str *server, rt_
 static bool is_common(rt_tools *t, const rt_tool_call *call)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_find(c, call->audience, call->tool);
+    const rt_tool *tool = tools_catalogue_find(c, call->organisation_id, call->tool);
     return tool && tool->audience.len == 0;
 }
 
@@ -575,7 +575,7 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
                    rt_error *err)
 {
     rt_str server;
-    if (!route(t, call->audience, call->tool, &server, err))
+    if (!route(t, call->organisation_id, call->tool, &server, err))
         return false;
     entry *e = use(t, server);
     if (!e)

@@ -282,7 +282,7 @@ Test(registry, a_tool_with_an_audience_is_there_for_nobody_else)
     cr_assert_eq(rt_tools_search_for(tools, acme, RT_STR("sum invoices"), &arena, hits, 4), 1);
     rt_tool_call call = { .tool = name, .arguments = RT_STR("{}"), .cancel_fd = -1 };
     cr_assert(!rt_tools_call(tools, &call, &arena, &result, &err));
-    call.audience = acme;
+    call.organisation_id = acme;
     cr_assert(rt_tools_call(tools, &call, &arena, &result, &err), "%s", err.text);
     cr_assert(!strstr(rt_tools_browse(tools, RT_STR("agents"), &arena).ptr, "invoices"));
 }

@@ -54,10 +54,10 @@ typedef struct rt_tool_call {
     int cancel_fd;        /* readable: give up (an rt_canceller's); -1: none */
     void (*on_progress)(void *ctx, double done, double total, rt_str message); /* may be NULL */
     void *progress_ctx;
-    rt_str traceparent;             /* may be empty */
-    rt_str audience;                /* the organisation in whose name it is called; may be empty */
-    const struct rt_caller *caller; /* who calls, for providers upstairs; engine.h; may be NULL */
-    rt_str run;         /* what it is a part of, an execution's id; empty: of nothing */
+    rt_str traceparent;                                    /* may be empty */
+    rt_str organisation_id, workspace_id, user_id, key_id; /* on whose behalf; empty: nobody's */
+    const struct rt_caller *caller; /* the same, for providers upstairs; engine.h; may be NULL */
+    rt_str run; /* what it is a part of, an execution's id; empty: of nothing */
 } rt_tool_call;
 
 typedef struct rt_tool_result {

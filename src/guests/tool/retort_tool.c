@@ -8,7 +8,7 @@
  *     retort-tool list
  *
  * Prints the value as JSON and ends with 0. A tool that fails is said on stderr, status 1; a
- * command line that makes no sense, status 2. How a call travels is told in guests/shell/relay.h.
+ * command line that makes no sense, status 2. How a call travels is told in guests/program/relay.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #include "base/base.h"
 #include "guests/jail/jail.h"
-#include "guests/shell/relay.h"
+#include "guests/program/relay.h"
 
 #define STDIN_MAX (64u << 20)
 

@@ -5,7 +5,7 @@
  * its own run. Still a call that is none gets an error, and nobody who falls silent holds up
  * others: what a program has to say comes whole, in a file.
  */
-#include "guests/shell/relay.h"
+#include "guests/program/relay.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ static int move_away(int fd)
     return moved;
 }
 
-bool shell_relay_open(relay *r, rt_error *err)
+bool program_relay_open(relay *r, rt_error *err)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
@@ -44,7 +44,7 @@ static void forget(relay *r, size_t i)
     r->count--;
 }
 
-void shell_relay_close(relay *r)
+void program_relay_close(relay *r)
 {
     rt_closep(&r->near);
     rt_closep(&r->far);
@@ -150,7 +150,7 @@ static void heed(int signal)
     (void)signal; /* that it came is enough: it ends the waiting */
 }
 
-pid_t shell_relay_wait(relay *r, pid_t pid, int *status)
+pid_t program_relay_wait(relay *r, pid_t pid, int *status)
 {
     struct sigaction action = { .sa_handler = heed };
     sigset_t none;

@@ -28,9 +28,9 @@ typedef struct relay {
     size_t count;
 } relay;
 
-bool shell_relay_open(relay *r, rt_error *err); /* control, run and argument_max are set */
-void shell_relay_close(relay *r);               /* those who still wait find their socket closed */
+bool program_relay_open(relay *r, rt_error *err); /* control, run and argument_max are set */
+void program_relay_close(relay *r); /* those who still wait find their socket closed */
 /* Waits for a process as waitpid() does, and serves calls meanwhile. SIGCHLD must be blocked. */
-pid_t shell_relay_wait(relay *r, pid_t pid, int *status);
+pid_t program_relay_wait(relay *r, pid_t pid, int *status);
 
 #endif
