@@ -246,9 +246,9 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->cache = s->cache;
     config->telemetry = s->telemetry;
     config->tools = s->tools;
+    config->skills = s->skills;
     config->agents = s->agents;
     config->mcp_agents = s->mcp_agents;
-    config->skills = s->skills;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -434,9 +434,9 @@ void cli_service_close(service *s)
         _exit(EXIT_FAILED); /* it still uses what would be freed now */
     }
     rt_tools_close(s->tools);
-    rt_agents_free(s->agents);
     rt_skills_close(s->skills);
     rt_models_free(s->models);
+    rt_agents_free(s->agents);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);

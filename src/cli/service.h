@@ -20,9 +20,9 @@ typedef struct cli_service {
     rt_telemetry *telemetry;
     rt_engine *engine;
     rt_tools *tools;
-    rt_agents *agents;
     rt_skills *skills;
     rt_models *models;
+    rt_agents *agents;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;

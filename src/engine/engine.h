@@ -147,12 +147,12 @@ typedef struct rt_request {
     rt_str session_id;   /* run in this session */
     rt_str conversation; /* groups runs in the record (S0's sessionId); no session is meant */
     rt_str idempotency_key, agent_type, tool_id, user_id; /* user_id: on whose behalf */
-    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_str skill_name, skill_version; /* of a skill's run; its output's hash is of canonical text */
     uint64_t budget_bytes;            /* of output in the answer; 0: the engine's */
     const rt_str *granted_paths;      /* host paths this run may read beyond the operator's list: */
     size_t granted_path_count;        /* the surface vouches for them */
     bool is_nested; /* part of a run that has a slot: it waits for none of its own */
+    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_cache_use cache;
     rt_route_ask route;          /* where it shall run; language and code are the engine's to say */
     rt_trace trace;              /* the caller's span */

@@ -129,11 +129,11 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
                           .run = r->execution_id,
+                          .caller = r->caller,
                           .organisation_id = r->caller->organisation_id,
                           .workspace_id = r->caller->workspace_id,
                           .user_id = r->caller->user_id,
-                          .key_id = r->caller->key_id,
-                          .caller = r->caller };
+                          .key_id = r->caller->key_id };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

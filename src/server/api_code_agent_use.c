@@ -57,19 +57,6 @@ static void reply_result(http_reply *reply, const rt_agent_result *result)
     rt_jw_end(&w);
 }
 
-/* Runs it, and cancels it when the client hangs up. */
-static bool attend(http_request *r, rt_agent_run *run, rt_agent_result *out, rt_error *err)
-{
-    executions_attendance here = { .request = r, .canceller = { .wake = -1 } };
-    run->canceller = &here.canceller;
-    run->on_work = executions_attend;
-    run->work_ctx = &here;
-    run->trace = r->trace;
-    bool ok = rt_agents_execute(r->server->config.agents, &r->caller, run, &r->arena, out, err);
-    executions_leave(&here);
-    return ok;
-}
-
 static const http_member execute_members[] = {
     { "input", HTTP_STRING | HTTP_NUMBER | HTTP_BOOL | HTTP_OBJECT | HTTP_ARRAY | HTTP_NULL,
       false },
@@ -94,7 +81,7 @@ static bool execute(http_request *r, http_reply *reply, rt_error *err)
                          .version = version.len > 0 ? version : http_query(r, "version"),
                          .input = rt_buf_str(&input),
                          .has_input = !rt_json_is_absent(value) };
-    if (!attend(r, &run, &result, err))
+    if (!executions_agent(r, &run, &result, err))
         return false;
     reply_result(reply, &result);
     return true;

@@ -355,8 +355,8 @@ static void write_components(rt_json_writer *w, bool is_auth_required)
     rt_jw_kobject(w, "responses");
     write_shared_responses(w, "", "Error");
     write_shared_responses(w, "Agent", "AgentError");
-    write_shared_responses(w, "CodeAgent", "CodeAgentError");
     write_shared_responses(w, "Skill", "SkillError");
+    write_shared_responses(w, "CodeAgent", "CodeAgentError");
     rt_jw_end(w);
     if (is_auth_required)
         rt_jw_kraw(w, "securitySchemes",

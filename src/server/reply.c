@@ -178,6 +178,29 @@ static void write_agent(const http_request *r, unsigned status, rt_str message, 
     rt_jw_end(w);
 }
 
+/* As FastAPI tells what is wrong with a request, and the Code Executor Service everything else. */
+static void write_skill(unsigned status, rt_str message, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    if (status == 500) {
+        rt_jw_kstr(w, "error", RT_STR("internal_server_error"));
+        rt_jw_kstr(w, "message", message);
+        rt_jw_kraw(w, "details", RT_STR("{\"exception_type\":\"InternalError\"}"));
+        rt_jw_knull(w, "execution_id");
+    } else if (status == 422) {
+        rt_jw_karray(w, "detail");
+        rt_jw_object(w);
+        rt_jw_kraw(w, "loc", RT_STR("[\"body\"]"));
+        rt_jw_kstr(w, "msg", message);
+        rt_jw_kstr(w, "type", RT_STR("value_error"));
+        rt_jw_end(w);
+        rt_jw_end(w);
+    } else {
+        rt_jw_kstr(w, "detail", message);
+    }
+    rt_jw_end(w);
+}
+
 /* "MISSING_CODE: 'code' is empty" has a code of its own. */
 static rt_str code_in(rt_str message)
 {
@@ -201,29 +224,6 @@ static void write_code_agent(unsigned status, rt_str message, rt_json_writer *w)
         rt_jw_kstr(w, "error", message);
         if (status == 400)
             rt_jw_kstr(w, "code", code_in(message));
-    }
-    rt_jw_end(w);
-}
-
-/* As FastAPI tells what is wrong with a request, and the Code Executor Service everything else. */
-static void write_skill(unsigned status, rt_str message, rt_json_writer *w)
-{
-    rt_jw_object(w);
-    if (status == 500) {
-        rt_jw_kstr(w, "error", RT_STR("internal_server_error"));
-        rt_jw_kstr(w, "message", message);
-        rt_jw_kraw(w, "details", RT_STR("{\"exception_type\":\"InternalError\"}"));
-        rt_jw_knull(w, "execution_id");
-    } else if (status == 422) {
-        rt_jw_karray(w, "detail");
-        rt_jw_object(w);
-        rt_jw_kraw(w, "loc", RT_STR("[\"body\"]"));
-        rt_jw_kstr(w, "msg", message);
-        rt_jw_kstr(w, "type", RT_STR("value_error"));
-        rt_jw_end(w);
-        rt_jw_end(w);
-    } else {
-        rt_jw_kstr(w, "detail", message);
     }
     rt_jw_end(w);
 }

@@ -63,9 +63,9 @@ typedef struct rt_server_config {
     rt_cache *cache;
     rt_telemetry *telemetry;
     rt_tools *tools;      /* NULL: there are none */
+    rt_skills *skills;    /* the same */
     rt_agents *agents;    /* code agents */
     rt_str mcp_agents;    /* over stdio, serve these agents alone ("adder,csv-profile"); or empty */
-    rt_skills *skills;    /* the same */
     bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 
