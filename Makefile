@@ -73,6 +73,9 @@ $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bi
 # The same, of the sample patterns.
 $(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
 
+# The same, of the code that summarises data.
+$(B)/obj/server/api_agent_data.o $(B)/fuzz/obj/server/api_agent_data.o: src/server/process_data.py
+
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
 
@@ -283,7 +286,10 @@ $(B)/open-guests/.files: src/guests/python/retort_guest.c src/guests/node/retort
 $(B)/schema-bench-ours: bench/schema_bench.c $(B)/libretort.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pie -o $@ $^ $(LIBS) -lpthread
 
-BENCH_PROGRAMS := $(B)/json-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
+$(B)/privacy-bench: bench/privacy_bench.c $(B)/libretort.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lpthread
+
+BENCH_PROGRAMS := $(B)/json-bench $(B)/privacy-bench $(B)/schema-bench-ours $(B)/mhd-constant $(B)/empty-cells $(B)/pipe-trip $(B)/live-driver $(B)/open-guests/.files
 bench:
 	@RETORT_NPM_FOLDERS="bench bench/schema" setup/install setup/bench-packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)

@@ -8,7 +8,8 @@ where a peer is missing.
 
     cells.py     cells without a server        client.py   a server and its client
     service.py   the same over HTTP            peers.py    what we are measured beside
-    tools.py     tools called from code
+    tools.py     tools called from code       privacy.py  personal data
+    sentences.py sentence models
 
 Quiet the machine first: two cores are few, and everything here takes turns on them.
 """
@@ -20,6 +21,8 @@ import subprocess
 import sys
 
 import cells
+import privacy
+import sentences
 import service
 import table
 import tools
@@ -55,7 +58,8 @@ def schema_speed():
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
-    service.upload, tools.tool_call, tools.comparison, json_speed, schema_speed)}
+    service.upload, tools.tool_call, tools.comparison, privacy.privacy_scan,
+    privacy.privacy_spine, json_speed, schema_speed, sentences.sentences)}
 
 
 def main():

@@ -52,13 +52,6 @@ ptrdiff_t rt_str_find(rt_str hay, rt_str needle)
     return at ? at - hay.ptr : -1;
 }
 
-rt_str rt_str_slice(rt_str s, size_t from, size_t to)
-{
-    to = RT_MIN(to, s.len);
-    from = RT_MIN(from, to);
-    return (rt_str){ s.ptr ? s.ptr + from : NULL, to - from };
-}
-
 bool rt_str_cut(rt_str *rest, char sep, rt_str *piece)
 {
     if (!rest->ptr)

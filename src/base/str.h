@@ -59,7 +59,12 @@ rt_str rt_str_trim(rt_str s);
 ptrdiff_t rt_str_find(rt_str hay, rt_str needle);
 
 /* The bytes from..to-1; positions past the end mean the end. */
-rt_str rt_str_slice(rt_str s, size_t from, size_t to);
+static inline rt_str rt_str_slice(rt_str s, size_t from, size_t to)
+{
+    to = to < s.len ? to : s.len;
+    from = from < to ? from : to;
+    return (rt_str){ s.ptr ? s.ptr + from : NULL, to - from };
+}
 
 /*
  * Split step by step: takes the piece before the next `sep` off `rest`. "a,b," gives "a", "b", "";

@@ -257,8 +257,7 @@ int cli_models(int argc, char **argv)
     const char *verb = argc > 1 ? argv[1] : "";
     for (int i = 2; i < argc && ok; i++)
         ok = read_option(&o, argc, argv, &i, &err);
-    rt_models *models RT_CLEANUP(rt_models_freep) =
-        ok ? rt_models_new(house.settings.models.directory) : NULL;
+    rt_models *models = ok ? cli_house_models(&house) : NULL;
     if (ok && strcmp(verb, "add") == 0)
         ok = add(models, &o, &house.arena, &err);
     else if (ok && strcmp(verb, "list") == 0)

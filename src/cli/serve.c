@@ -303,6 +303,13 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+/* Once: an operator who takes them out does not find them again. */
+static bool bring_samples(service *s, rt_error *err)
+{
+    return !s->wants_samples || !s->house.settings.tools.has_samples ||
+           rt_toolbox_seed_once(s->house.store, err);
+}
+
 bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
 {
     if (!open_runtime(s, err))
@@ -311,6 +318,7 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
+           bring_samples(s, err) &&
            cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err);
 }
 
@@ -423,6 +431,7 @@ int cli_serve(int argc, char **argv)
         }
     s.swept_ms = s.retained_ms = rt_wall_ms() - RETENTION_EVERY_MS;
     s.has_mcp_fixture = cli_service_flag(&argc, argv, "--mcp-fixture");
+    s.wants_samples = true;
     bool ok = cli_house_read(&s.house, &argc, argv, &err);
     if (ok && argc > 1)
         ok = cli_settings_unknown_flag(argv[1], &err);

@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#include "tools/mcp.h"
-
 #define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 extern char **environ;
@@ -60,8 +58,7 @@ static bool find_model(cli_house *h, const rt_model **out, rt_error *err)
     *out = NULL;
     if (h->settings.models.default_name.len == 0)
         return true;
-    h->models = rt_models_new(h->settings.models.directory);
-    return rt_models_find(h->models, h->settings.models.default_name, out, err) ||
+    return rt_models_find(cli_house_models(h), h->settings.models.default_name, out, err) ||
            rt_wrap(err, "models.default");
 }
 

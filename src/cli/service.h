@@ -23,7 +23,8 @@ typedef struct cli_service {
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
-    bool is_guarded; /* keys are asked for */
+    bool wants_samples; /* unless the settings say no */
+    bool is_guarded;    /* keys are asked for */
 } cli_service;
 
 /* Everything up to the engine, for a house that was read and locked. From then on the signals that

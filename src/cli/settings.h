@@ -98,6 +98,7 @@ typedef struct rt_settings {
     } sessions;
     struct {
         cli_words granted, needs_approval, sees_pii; /* patterns: "github:*" */
+        bool has_samples;
     } tools;
     struct {
         rt_str config; /* a file; empty: mcp.json in data_dir, if there is one */

@@ -177,6 +177,8 @@ static const cli_setting table[] = {
       .about = "tools that wait for a person's word, besides those that ask for it themselves" },
     { "tools.sees_pii", LIST(tools.sees_pii), .fallback = "",
       .about = "tools that get personal data in clear, in place of tokens" },
+    { "tools.samples", SWITCH(tools.has_samples), .fallback = "true",
+      .about = "the first start of a server brings the sample tools" },
 
     { "privacy.enabled", SWITCH(privacy.is_enabled), .fallback = "true",
       .off_flag = "--no-pii-protection",

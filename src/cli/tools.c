@@ -3,7 +3,6 @@
  * tools.c - `retort tools seed|list|search|show|call|stubs|prompt|import`.
  */
 #include "cli/house.h"
-#include "tools/prompts.h"
 #include "tools/tools.h"
 
 #include <stdio.h>

@@ -6,14 +6,12 @@
  */
 #include "models/models_internal.h"
 
-static bool parse(rt_str text, const char *name, rt_arena *arena, rt_json *out, rt_error *err)
+#define ROOM_FLOATS_MAX ((size_t)64 << 20) /* what the matrices of one text may take */
+
+bool model_json_read(rt_str text, const char *name, rt_arena *arena, rt_json *out, rt_error *err)
 {
     *out = (rt_json){ NULL };
-    if (text.len == 0)
-        return true;
-    if (!rt_json_parse(text, arena, out, err))
-        return rt_wrap(err, "%s", name);
-    return true;
+    return text.len == 0 || rt_json_parse(text, arena, out, err) || rt_wrap(err, "%s", name);
 }
 
 /* -- modules.json ------------------------------------------------------------------------------ */
@@ -67,7 +65,7 @@ bool model_parts_read(rt_str modules, rt_arena *arena, model_parts *out, bool *i
     size_t place = 0;
     *out = (model_parts){ .pooling = RT_STR("1_Pooling") };
     *is_normalized = false;
-    if (!parse(modules, "modules.json", &json, &doc, err))
+    if (!model_json_read(modules, "modules.json", &json, &doc, err))
         return false;
     if (rt_json_is_absent(doc))
         return true;
@@ -229,6 +227,9 @@ static bool read_tokens_max(rt_json sbert, rt_json tokens, model_config *c, rt_e
         c->tokens_max = (size_t)other;
     }
     c->tokens_max = RT_MIN(c->tokens_max, most);
+    if (c->tokens_max * (4 * c->hidden + c->inner) > ROOM_FLOATS_MAX)
+        return rt_fail(err, RT_LIMIT, "a text of %zu tokens would need more than %zu MB",
+                       c->tokens_max, ROOM_FLOATS_MAX * sizeof(float) >> 20);
     return true;
 }
 
@@ -237,10 +238,10 @@ bool model_config_read(const model_config_files *files, model_config *out, rt_er
     rt_arena json RT_CLEANUP(rt_arena_done) = { 0 };
     rt_json doc, sbert, pooling, tokens;
     model_config c = { .is_normalized = out->is_normalized };
-    if (!parse(files->config, "config.json", &json, &doc, err) ||
-        !parse(files->sbert, "sentence_bert_config.json", &json, &sbert, err) ||
-        !parse(files->pooling, "the pooling's config.json", &json, &pooling, err) ||
-        !parse(files->tokenizer_config, "tokenizer_config.json", &json, &tokens, err))
+    if (!model_json_read(files->config, "config.json", &json, &doc, err) ||
+        !model_json_read(files->sbert, "sentence_bert_config.json", &json, &sbert, err) ||
+        !model_json_read(files->pooling, "the pooling's config.json", &json, &pooling, err) ||
+        !model_json_read(files->tokenizer_config, "tokenizer_config.json", &json, &tokens, err))
         return false;
     if (!read_encoder(doc, &c, err))
         return rt_wrap(err, "config.json");

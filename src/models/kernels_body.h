@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels_body.h - the arithmetic in terms of `lanes`; kernels.c includes it once for each target.
+ * kernels_body.h - the arithmetic in terms of `lanes`, LANES floats side by side, and `bits`, as
+ * many integers; kernels.c includes it once for each target.
  *
  * No vector is passed to or from a function: without AVX there is no agreed way to do that.
  *
@@ -14,16 +15,14 @@
 
 /* -- Products ---------------------------------------------------------------------------------- */
 
-/* Four times eight numbers to four sums, in a few steps of four at once. */
+/* The sums of four vectors, in a few steps of four at once; FOUR_OF() is the first. */
 #define SUMS(a, b, c, d, out)                                                                      \
     do {                                                                                           \
-        half_lanes a_ = HALVES(a), b_ = HALVES(b), c_ = HALVES(c), d_ = HALVES(d);                 \
-        half_lanes ab_ = PAIRS(a_, b_), cd_ = PAIRS(c_, d_);                                       \
+        floats4 a_ = FOUR_OF(a), b_ = FOUR_OF(b), c_ = FOUR_OF(c), d_ = FOUR_OF(d);                \
+        floats4 ab_ = PAIRS(a_, b_), cd_ = PAIRS(c_, d_);                                          \
         (out) = __builtin_shufflevector(ab_, cd_, 0, 1, 4, 5) +                                    \
                 __builtin_shufflevector(ab_, cd_, 2, 3, 6, 7);                                     \
     } while (0)
-#define HALVES(a)                                                                                  \
-    (__builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7))
 #define PAIRS(a, b)                                                                                \
     (__builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7))
 
@@ -43,7 +42,7 @@ KERNEL_TARGET static void KERNEL(tile)(const kernel_product *p, size_t i, size_t
                 *w2 = w1 + (columns > 2 ? p->w_stride : 0);
     lanes s00 = { 0 }, s01 = { 0 }, s02 = { 0 }, s10 = { 0 }, s11 = { 0 }, s12 = { 0 };
     lanes s20 = { 0 }, s21 = { 0 }, s22 = { 0 }, s30 = { 0 }, s31 = { 0 }, s32 = { 0 };
-    for (size_t k = 0; k < p->inputs; k += KERNEL_LANES) {
+    for (size_t k = 0; k < p->inputs; k += LANES) {
         lanes a = LANES_AT(w + k), b = LANES_AT(w1 + k), c = LANES_AT(w2 + k);
         lanes r = LANES_AT(x + k);
         s00 += r * a, s01 += r * b, s02 += r * c;
@@ -54,7 +53,7 @@ KERNEL_TARGET static void KERNEL(tile)(const kernel_product *p, size_t i, size_t
         r = LANES_AT(x3 + k);
         s30 += r * a, s31 += r * b, s32 += r * c;
     }
-    half_lanes sums[COLUMNS];
+    floats4 sums[COLUMNS];
     SUMS(s00, s10, s20, s30, sums[0]);
     SUMS(s01, s11, s21, s31, sums[1]);
     SUMS(s02, s12, s22, s32, sums[2]);
@@ -75,15 +74,15 @@ KERNEL_TARGET static void KERNEL(multiply)(const kernel_product *p)
                 KERNEL(tile)(p, i, j);
 }
 
-/* Four rows by two times eight columns; those past the end are the last ones once more. */
+/* Four rows by two vectors of columns; those past the end are the last ones once more. */
 KERNEL_TARGET static void KERNEL(combine)(const kernel_product *p)
 {
     for (size_t i = 0; i < p->rows; i += 4) {
         const float *x = p->x + i * p->x_stride;
         size_t r1 = RT_MIN((size_t)1, p->rows - i - 1), r2 = RT_MIN((size_t)2, p->rows - i - 1),
                r3 = RT_MIN((size_t)3, p->rows - i - 1);
-        for (size_t j = 0; j < p->outputs; j += 2 * KERNEL_LANES) {
-            size_t j1 = RT_MIN(j + KERNEL_LANES, p->outputs - KERNEL_LANES);
+        for (size_t j = 0; j < p->outputs; j += 2 * LANES) {
+            size_t j1 = RT_MIN(j + LANES, p->outputs - LANES);
             lanes s00 = { 0 }, s01 = { 0 }, s10 = { 0 }, s11 = { 0 };
             lanes s20 = { 0 }, s21 = { 0 }, s30 = { 0 }, s31 = { 0 };
             for (size_t k = 0; k < p->inputs; k++) {
@@ -110,7 +109,7 @@ KERNEL_TARGET static void KERNEL(combine)(const kernel_product *p)
 
 KERNEL_TARGET static float KERNEL(sum)(const lanes *v)
 {
-    half_lanes four = HALVES(*v);
+    floats4 four = FOUR_OF(*v);
     return (four[0] + four[1]) + (four[2] + four[3]);
 }
 
@@ -119,7 +118,7 @@ KERNEL_TARGET static void KERNEL(add_norm)(float *x, const float *more, const no
 {
     for (size_t i = 0; i < rows; i++, x += width) {
         lanes total = { 0 }, square = { 0 };
-        for (size_t k = 0; k < width; k += KERNEL_LANES) {
+        for (size_t k = 0; k < width; k += LANES) {
             lanes v = LANES_AT(x + k);
             if (more)
                 v += LANES_AT(more + i * width + k);
@@ -127,12 +126,12 @@ KERNEL_TARGET static void KERNEL(add_norm)(float *x, const float *more, const no
             total += v;
         }
         lanes mean = EACH(KERNEL(sum)(&total) / (float)width);
-        for (size_t k = 0; k < width; k += KERNEL_LANES) {
+        for (size_t k = 0; k < width; k += LANES) {
             lanes v = LANES_AT(x + k) - mean;
             square += v * v;
         }
         lanes by = EACH(1 / sqrtf(KERNEL(sum)(&square) / (float)width + epsilon));
-        for (size_t k = 0; k < width; k += KERNEL_LANES)
+        for (size_t k = 0; k < width; k += LANES)
             *(lanes *)(x + k) =
                 (LANES_AT(x + k) - mean) * by * LANES_AT(n->weight + k) + LANES_AT(n->bias + k);
     }
@@ -161,9 +160,9 @@ KERNEL_TARGET static void KERNEL(softmax)(float *row, size_t count)
     float most = row[0];
     for (size_t k = 1; k < count; k++)
         most = RT_MAX(most, row[k]);
-    for (size_t k = count; k % KERNEL_LANES != 0; k++)
+    for (size_t k = count; k % LANES != 0; k++)
         row[k] = -INFINITY;
-    for (size_t k = 0; k < count; k += KERNEL_LANES) {
+    for (size_t k = 0; k < count; k += LANES) {
         lanes v = LANES_AT(row + k) - most;
         bits is_real = v > -87.0f; /* what is past the end counts for nothing */
         KERNEL(exponential)(&v);
@@ -172,7 +171,7 @@ KERNEL_TARGET static void KERNEL(softmax)(float *row, size_t count)
         total += v;
     }
     lanes by = EACH(1 / KERNEL(sum)(&total));
-    for (size_t k = 0; k < count; k += KERNEL_LANES)
+    for (size_t k = 0; k < count; k += LANES)
         *(lanes *)(row + k) = LANES_AT(row + k) * by;
 }
 
@@ -182,7 +181,7 @@ KERNEL_TARGET static void KERNEL(softmax)(float *row, size_t count)
  */
 KERNEL_TARGET static void KERNEL(gelu)(float *x, size_t count)
 {
-    for (size_t k = 0; k < count; k += KERNEL_LANES) {
+    for (size_t k = 0; k < count; k += LANES) {
         lanes v = LANES_AT(x + k);
         lanes z = (lanes)((bits)v & 0x7FFFFFFF) * 0.707106781f;
         lanes t = 1 / (z * 0.3275911f + 1);
@@ -199,7 +198,7 @@ KERNEL_TARGET static void KERNEL(gelu)(float *x, size_t count)
 /* x/2 (1 + tanh u) is x - x / (1 + exp 2u). */
 KERNEL_TARGET static void KERNEL(gelu_tanh)(float *x, size_t count)
 {
-    for (size_t k = 0; k < count; k += KERNEL_LANES) {
+    for (size_t k = 0; k < count; k += LANES) {
         lanes v = LANES_AT(x + k);
         lanes u = (v * v * v * 0.044715f + v) * (2 * 0.7978845608f);
         KERNEL(exponential)(&u);
@@ -209,7 +208,7 @@ KERNEL_TARGET static void KERNEL(gelu_tanh)(float *x, size_t count)
 
 KERNEL_TARGET static void KERNEL(relu)(float *x, size_t count)
 {
-    for (size_t k = 0; k < count; k += KERNEL_LANES) {
+    for (size_t k = 0; k < count; k += LANES) {
         lanes v = LANES_AT(x + k);
         *(lanes *)(x + k) = CHOOSE(v > 0, v, EACH(0));
     }
@@ -230,5 +229,4 @@ static const kernels KERNEL(kernels) = {
 #undef EACH
 #undef CHOOSE
 #undef SUMS
-#undef HALVES
 #undef PAIRS

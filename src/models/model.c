@@ -38,9 +38,12 @@ static bool read_file(const char *folder, rt_str part, const char *name, rt_aren
 {
     rt_str path =
         rt_arena_printf(arena, "%s/%.*s%s%s", folder, RT_FMT(part), part.len ? "/" : "", name);
+    struct stat file;
     *out = (rt_str){ NULL, 0 };
-    if (access(path.ptr, F_OK) != 0 && errno == ENOENT)
-        return true;
+    if (stat(path.ptr, &file) != 0)
+        return errno == ENOENT || rt_fail_errno(err, "%s", path.ptr);
+    if (!S_ISREG(file.st_mode)) /* a pipe would be waited for */
+        return rt_fail(err, RT_INVALID, "%s is no file", path.ptr);
     return rt_read_file(path.ptr, FILE_MAX, arena, out, err);
 }
 

@@ -106,6 +106,9 @@ size_t tokenizer_run(const tokenizer *t, rt_str text, uint32_t *ids, size_t max)
 
 /* -- config.c: what the folder says of the model ----------------------------------------------- */
 
+/* A file of the folder, which errors name; absent (the empty text) stays absent. */
+bool model_json_read(rt_str text, const char *name, rt_arena *arena, rt_json *out, rt_error *err);
+
 typedef enum model_kind { MODEL_BERT, MODEL_MPNET } model_kind;
 typedef enum model_activation { MODEL_GELU, MODEL_GELU_TANH, MODEL_RELU } model_activation;
 typedef enum model_pooling {

@@ -10,14 +10,6 @@
 
 enum { PIECES_MAX = 1000000, WORD_CHARS_MAX = 256, PIECE_BYTES_MAX = 512, PREFIX_MAX = 16 };
 
-static bool parse(rt_str text, const char *name, rt_arena *arena, rt_json *out, rt_error *err)
-{
-    *out = (rt_json){ NULL };
-    if (text.len == 0)
-        return true;
-    return rt_json_parse(text, arena, out, err) || rt_wrap(err, "%s", name);
-}
-
 static void set_switch(rt_json object, const char *key, bool *out)
 {
     *out = rt_json_bool(rt_json_get_c(object, key), *out);
@@ -228,9 +220,9 @@ bool tokenizer_read(const tokenizer_files *files, bool is_mpnet, rt_arena *arena
                     .strips_accents = true,
                     .spaces_cjk = true,
                     .drops_control = true };
-    if (!parse(files->config, "tokenizer_config.json", &json, &config, err) ||
-        !parse(files->specials, "special_tokens_map.json", &json, &specials, err) ||
-        !parse(files->sbert, "sentence_bert_config.json", &json, &sbert, err))
+    if (!model_json_read(files->config, "tokenizer_config.json", &json, &config, err) ||
+        !model_json_read(files->specials, "special_tokens_map.json", &json, &specials, err) ||
+        !model_json_read(files->sbert, "sentence_bert_config.json", &json, &sbert, err))
         return false;
     if (files->tokenizer.len > 0) {
         if (!read_tokenizer_json(files->tokenizer, arena, &json, &t, err))

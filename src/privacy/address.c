@@ -44,7 +44,7 @@ static size_t house_end(rt_str text, size_t end)
     static const char *const again[] = { " bis", " ter", " quater" };
     if (is_class(at(text, end), IS_LETTER) && !is_class(at(text, end + 1), IS_WORD))
         end++;
-    for (size_t k = 0; k < RT_COUNT(again); k++) {
+    for (size_t k = 0; at(text, end) == ' ' && k < RT_COUNT(again); k++) {
         size_t n = strlen(again[k]);
         if (rt_str_eq(rt_str_slice(text, end, end + n), (rt_str){ again[k], n }) &&
             !is_class(at(text, end + n), IS_WORD))
@@ -62,6 +62,8 @@ static bool is_direction(rt_str s)
 {
     static const char *const names[] = { "N",  "S",  "E",     "W",     "NE",   "NW",
                                          "SE", "SW", "North", "South", "East", "West" };
+    if (s.len == 0 || s.len > 5 || !is_one_of(s.ptr[0], "NSEW"))
+        return false;
     for (size_t i = 0; i < RT_COUNT(names); i++)
         if (rt_str_eq_c(s, names[i]))
             return true;
@@ -113,6 +115,15 @@ static street name_then_kind(const privacy_scan *scan, size_t i)
     return found;
 }
 
+/* "Apt. 300", "Suite 4": what follows the name is a part of the building. */
+static bool is_unit(rt_str text, const address_word *w)
+{
+    address_word value;
+    size_t i = w->end + (at(text, w->end) == '.');
+    return is_a(SET_UNIT, address_text(text, w)) && address_next(text, i, &value) &&
+           value.has_digit;
+}
+
 /* A street word, then the name: "[12] rue de la Paix". */
 static street kind_then_name(rt_str text, size_t i)
 {
@@ -130,7 +141,7 @@ static street kind_then_name(rt_str text, size_t i)
     end = kind.end + (at(text, kind.end) == '.');
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_next(text, end, &w); k++) {
         bool is_small = is_a(SET_SMALL, address_text(text, &w)) || at(text, w.start + 1) == '\'';
-        if (!w.is_title && !is_small && !(w.has_digit && k == 0) && k > 0)
+        if (k > 0 && ((!w.is_title && !is_small) || is_unit(text, &w)))
             break;
         titles += w.is_title || (k == 0 && !is_small);
         end = w.end;
@@ -160,21 +171,43 @@ static bool ends_like(rt_str s, const char *const *ends, size_t count)
 static int score_compound(rt_str s)
 {
     static const char *const strong[] = {
-        "straße", "strasse", "str",    "gasse",  "platz", "allee", "weg",   "straat",   "laan",
-        "plein",  "gracht",  "singel", "steeg",  "vägen", "gatan", "gata",  "väg",      "gränd",
-        "vej",    "veien",   "vegen",  "gade",   "katu",  "utca",  "körút", "chaussee", "ufer",
-        "damm",   "stieg",   "pfad",   "straße", "tér",   "út",
+        "straße",  "strasse",  "str",       "gasse",  "platz",     "allee",  "weg",    "straat",
+        "laan",    "plein",    "gracht",    "singel", "steeg",     "vägen",  "gatan",  "gata",
+        "väg",     "gränd",    "vej",       "veien",  "vegen",     "gade",   "katu",   "utca",
+        "körút",   "chaussee", "ufer",      "damm",   "stieg",     "pfad",   "straße", "tér",
+        "út",      "baan",     "boulevard", "dreef",  "plantsoen", "haugen", "stien",  "bakken",
+        "svingen", "allén",    "stigen",    "kuja",   "polku",
     };
     static const char *const weak[] = { "ring", "hof",    "markt",  "dijk",   "kade",
                                         "wall", "graben", "berg",   "bogen",  "stræde",
                                         "kuja", "polku",  "torget", "brücke", "steig",
                                         "gate", "park",   "plan",   "tie" };
-    if (s.len < 3 || !is_class(s.ptr[0], IS_UPPER | IS_HIGH))
+    if (s.len < 3)
         return 0;
+    if (!is_class(s.ptr[0], IS_UPPER | IS_HIGH)) /* Haagan pappilankatu */
+        return s.len > 7 && ends_like(s, (const char *const[]){ "katu", "kuja", "polku" }, 3) ? 60
+                                                                                              : 0;
     if (ends_like(s, strong, RT_COUNT(strong)))
         return s.len > 4 ? 74 : 66;
     bool is_proper = s.len > 5 && is_class(s.ptr[1], IS_LOWER | IS_HIGH); /* not "STRING 7" */
     return is_proper && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
+}
+
+/* "Petőfi Sándor utca [12]", "King Street [5]": the name stands before the street's word. */
+static street named_before(rt_str text, const address_word *kind)
+{
+    address_word w;
+    size_t i = kind->start, begin = SIZE_MAX;
+    for (unsigned k = 0; k < 3 && address_previous(text, i, &w) && !w.has_digit; k++) {
+        if (w.is_title)
+            begin = w.start;
+        else if (k > 0 || !is_class(text.ptr[kind->start], IS_LOWER))
+            break; /* "Petőfi sándor utca" */
+        i = w.start;
+    }
+    if (begin == SIZE_MAX)
+        return (street){ 0 };
+    return (street){ begin, kind->is_title && is_class(text.ptr[kind->start], IS_UPPER) ? 46 : 70 };
 }
 
 /* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
@@ -207,8 +240,12 @@ static street street_before(rt_str text, size_t i)
                 found.score = 0;
             return found;
         }
-        bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST));
-        bool is_weak = k > 0 && w.is_title && (known & VOC(SET_WEAK_FIRST));
+        if (k == 0 && (known & VOC(SET_STRONG_LAST)) && s.len > 2)
+            return named_before(text, &w);
+        bool is_rua = k > 0 && rt_str_eq_c(s, "R") && at(text, w.end) == '.';
+        bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST) || is_rua);
+        bool is_short = !w.is_title && at(text, w.end) == '.'; /* al. Główna */
+        bool is_weak = k > 0 && (w.is_title || is_short) && (known & VOC(SET_WEAK_FIRST));
         if (is_strong || is_weak)
             found = (street){ w.start, is_strong ? 72 : 46 };
         if (is_strong || (!w.is_title && !is_small && !is_strong) || w.has_digit)
@@ -241,7 +278,16 @@ static size_t box_begin(rt_str text, size_t i)
         if (j == len && (i == len || !is_class(text.ptr[i - len - 1], IS_WORD)))
             return i - len;
     }
-    return SIZE_MAX;
+    /* "Unit 0483 Box 5428", "PSC 12, Box 3" */
+    address_word unit, kind;
+    size_t before_box = last.start;
+    while (before_box && is_one_of(text.ptr[before_box - 1], " ,"))
+        before_box--;
+    bool is_soldier =
+        address_previous(text, before_box, &unit) && unit.has_digit &&
+        address_previous(text, unit.start, &kind) && kind.is_title &&
+        (is_a(SET_UNIT, address_text(text, &kind)) || is_a(SET_BOX, address_text(text, &kind)));
+    return is_soldier ? kind.start : SIZE_MAX;
 }
 
 /* ---- putting it together ---- */
@@ -268,6 +314,20 @@ static size_t unit_begin(rt_str text, size_t start)
     return unit.start;
 }
 
+/* "г. Калач, [ул. Мира, д. 5]": Russia puts the town first, after a word of few letters. */
+static size_t city_begin(rt_str text, size_t start)
+{
+    address_word town, kind;
+    size_t i = start;
+    while (i && is_one_of(text.ptr[i - 1], " ,"))
+        i--;
+    if (i == start || !is_class(at(text, start), IS_HIGH) || !address_previous(text, i, &town) ||
+        !is_class(text.ptr[town.start], IS_HIGH) || !address_previous(text, town.start, &kind) ||
+        kind.end - kind.start > 6 || !is_class(text.ptr[kind.start], IS_HIGH))
+        return start;
+    return kind.start;
+}
+
 static bool take(privacy_scan *scan, size_t start, size_t end, int score)
 {
     tail rest = address_tail(scan->text, end);
@@ -275,7 +335,7 @@ static bool take(privacy_scan *scan, size_t start, size_t end, int score)
         return false;
     if (rest.is_hard)
         score += 24;
-    start = unit_begin(scan->text, start);
+    start = city_begin(scan->text, unit_begin(scan->text, start));
     score = with_context(scan, start, rest.end, score);
     if (!privacy_add(scan, RT_PII_ADDRESS, start, rest.end, RT_MIN(score, 96)))
         return false;
@@ -283,12 +343,29 @@ static bool take(privacy_scan *scan, size_t start, size_t end, int score)
     return true;
 }
 
+/* Where "H.No. " before the number begins, or `start`. */
+static size_t house_begin(rt_str text, size_t start)
+{
+    static const char *const signs[] = { "H.No. ",    "H.No.",     "H. No. ",   "House No. ",
+                                         "Door No. ", "Plot No. ", "Flat No. ", "D.No. " };
+    if (start < 3 || !is_one_of(text.ptr[start - 1], " ."))
+        return start;
+    for (size_t k = 0; k < RT_COUNT(signs); k++)
+        if (rt_str_ends(rt_str_slice(text, 0, start), rt_str_of(signs[k])))
+            return start - strlen(signs[k]);
+    return start;
+}
+
 static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
-    size_t name = end + (at(scan->text, end) == ',');
+    size_t name = end + (at(scan->text, end) == ','), begin = house_begin(scan->text, start);
     bool is_listed = name > end || (g && c->groups[g].sep == SEP_DASH);
-    if (!is_one_of(at(scan->text, name), " \t") || is_banned_before(scan, start) ||
+    bool is_broken =
+        begin < start && at(scan->text, name) == '\n'; /* the street on the next line */
+    name += is_broken;
+    if ((!is_broken && !is_one_of(at(scan->text, name), " \t")) ||
+        (begin == start && is_banned_before(scan, start)) ||
         (is_listed && is_year(scan->text, &c->groups[g])))
         return false;
     street found = kind_then_name(scan->text, name);
@@ -297,8 +374,7 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
     if (!found.score)
         return false;
     bool is_range = g && (c->groups[g].sep == SEP_DASH || c->groups[g].sep == SEP_SLASH);
-    if (is_range && c->groups[g - 1].len <= 5)
-        start = c->groups[g - 1].start;
+    start = is_range && c->groups[g - 1].len <= 5 ? c->groups[g - 1].start : begin;
     return take(scan, start, street_end(scan->text, found.end), found.score);
 }
 
@@ -312,18 +388,14 @@ static street name_before_code(rt_str text, const cluster *c, size_t g)
     size_t i = c->groups[g].start, end = house_end(text, c->groups[g].end), from = SIZE_MAX;
     if (!is_one_of(at(text, end), ",\n") || g + 1 < c->count)
         return (street){ 0 };
-    end++;
-    while (is_one_of(at(text, end), " \n"))
-        end++;
-    size_t code = end;
-    while (is_class(at(text, code), IS_DIGIT))
+    tail rest = address_tail(text, end);
+    size_t code = end + 1;
+    while (is_one_of(at(text, code), " \n"))
         code++;
-    group number = { .start = end,
-                     .end = code,
-                     .len = (unsigned char)RT_MIN(code - end, (size_t)99) };
-    if (code - end < 4 || code - end > 5 || is_year(text, &number) || at(text, code) != ' ' ||
-        !is_class(at(text, code + 1), IS_UPPER) ||
-        !is_class(at(text, code + 2), IS_LOWER | IS_HIGH))
+    group number = { .start = code, .len = 4 };
+    bool is_dated = is_class(at(text, code), IS_DIGIT) && !is_class(at(text, code + 4), IS_WORD) &&
+                    is_year(text, &number);
+    if (!rest.has_code || is_dated || !is_class(text.ptr[rest.end - 1], IS_LOWER | IS_HIGH))
         return (street){ 0 };
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
         uint32_t known = privacy_vocabulary(address_text(text, &w));
@@ -334,6 +406,24 @@ static street name_before_code(rt_str text, const cluster *c, size_t g)
         i = w.start;
     }
     return from == SIZE_MAX ? (street){ 0 } : (street){ from, 34 };
+}
+
+/* Past a second number, a letter or a dot that belongs to the house. */
+static size_t number_end(rt_str text, const cluster *c, size_t g)
+{
+    const group *next = g + 1 < c->count && c->groups[g + 1].len <= 4 ? &c->groups[g + 1] : NULL;
+    size_t end = c->groups[g].end;
+    if (next && (next->sep == SEP_DASH || next->sep == SEP_SLASH ||
+                 (next->sep == SEP_SPACE && is_one_of(at(text, next->end), ",\n"))))
+        end = next->end;
+    if (is_class(at(text, end), IS_LETTER) && !is_class(at(text, end + 1), IS_WORD))
+        end++;
+    else if (at(text, end) == '.' && is_one_of(at(text, end + 1), ",\n"))
+        end++; /* utca 97., H-3888 Miskolc */
+    else if (at(text, end) == ' ' && is_class(at(text, end + 1), IS_LOWER) &&
+             is_one_of(at(text, end + 2), ",\n"))
+        end += 2;
+    return end;
 }
 
 static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
@@ -347,14 +437,7 @@ static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
         found = name_before_code(scan->text, c, g);
     if (!found.score || found.end < scan->address_end)
         return false;
-    if (g + 1 < c->count && c->groups[g + 1].len <= 4 &&
-        (c->groups[g + 1].sep == SEP_DASH || c->groups[g + 1].sep == SEP_SLASH))
-        end = c->groups[g + 1].end;
-    if (is_class(at(scan->text, end), IS_LETTER) && !is_class(at(scan->text, end + 1), IS_WORD))
-        end++;
-    else if (at(scan->text, end) == ' ' && is_class(at(scan->text, end + 1), IS_LOWER) &&
-             is_one_of(at(scan->text, end + 2), ",\n"))
-        end += 2;
+    end = number_end(scan->text, c, g);
     if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
         return false;
     return take(scan, found.end, end, found.score);
@@ -417,15 +500,19 @@ static bool take_east_asian(privacy_scan *scan, const cluster *c, size_t g)
     while (start > least &&
            (is_class(text.ptr[start - 1], IS_HIGH | IS_DIGIT) || text.ptr[start - 1] == '-'))
         start--;
-    while (end < most && (is_class(text.ptr[end], IS_HIGH | IS_DIGIT) || text.ptr[end] == '-'))
-        end++;
+    while (end < most && (is_class(text.ptr[end], IS_HIGH | IS_DIGIT) || text.ptr[end] == '-' ||
+                          (text.ptr[end] == ' ' && is_class(at(text, end + 1), IS_HIGH))))
+        end++; /* a building's name may follow after a blank */
     while (end > c->groups[g].end && ((unsigned char)at(text, end) & 0xC0) == 0x80)
         end--;
     while (start < c->groups[g].start && ((unsigned char)text.ptr[start] & 0xC0) == 0x80)
         start++;
     for (size_t k = 0; k < RT_COUNT(marks); k++)
         hits += rt_str_find(rt_str_slice(text, start, end), rt_str_of(marks[k])) >= 0;
-    return privacy_add(scan, RT_PII_ADDRESS, start, end, hits >= 3 ? 75 : hits == 2 ? 56 : 0);
+    if (!privacy_add(scan, RT_PII_ADDRESS, start, end, hits >= 3 ? 75 : hits == 2 ? 56 : 0))
+        return false;
+    scan->address_end = end;
+    return true;
 }
 
 void privacy_address(privacy_scan *scan, const cluster *c, size_t g)
@@ -439,6 +526,33 @@ void privacy_address(privacy_scan *scan, const cluster *c, size_t g)
         (take_after_number(scan, c, g) || take_before_number(scan, c, g)))
         return;
     take_last_line(scan, c, g);
+}
+
+/* "Flat 65\nJoel Square\n[Leeds LS1 4AP]": lines of a few proper words before the town, as far back
+ * as one that has a number or a street's word. */
+static size_t lines_begin(rt_str text, size_t town)
+{
+    size_t i = town, begin = town;
+    for (unsigned line = 0; line < 3; line++) {
+        size_t at_break = i;
+        address_word w = { 0 };
+        unsigned words = 0;
+        bool is_telling = false;
+        while (i && is_one_of(text.ptr[i - 1], " ,\n"))
+            i--;
+        if (i == at_break || !memchr(text.ptr + i, '\n', at_break - i))
+            return begin;
+        for (; words < 4 && address_previous(text, i, &w) && (w.is_title || w.has_digit); words++) {
+            uint32_t known = privacy_vocabulary(address_text(text, &w));
+            is_telling |=
+                w.has_digit || (words == 0 && known & (VOC(SET_STRONG_LAST) | VOC(SET_WEAK_LAST)));
+            i = w.start;
+        }
+        if (words == 0)
+            return begin;
+        begin = is_telling ? i : begin;
+    }
+    return begin;
 }
 
 /* A British or Canadian postcode whose first digit is at i, with the town before it. */
@@ -464,6 +578,7 @@ void privacy_postcode(privacy_scan *scan, size_t i)
                          town.is_title && !town.has_digit;
          k++)
         j = start = town.start;
+    start = RT_MAX(lines_begin(text, start), scan->address_end);
     if (privacy_add(scan, RT_PII_ADDRESS, start, end, with_context(scan, start, end, 56)))
         scan->address_end = end;
 }
@@ -528,4 +643,33 @@ size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i)
         privacy_add(scan, RT_PII_ADDRESS, i, end, 58);
     }
     return i;
+}
+
+/* "my address is …": only what is written as names and numbers up to the end of the line. */
+void privacy_told_address(privacy_scan *scan, rt_str name, size_t i)
+{
+    rt_str text = scan->text;
+    address_word w;
+    size_t end = i, words = 0, proper = 0;
+    if (!wants(scan, RT_PII_ADDRESS) || !is_address_name(name))
+        return;
+    while (end < text.len && end - i < LABELLED_MAX) {
+        if (is_one_of(text.ptr[end], " ,")) {
+            end++;
+            continue;
+        }
+        if (!address_next(text, end, &w))
+            break;
+        bool is_proper = w.is_title || w.has_digit;
+        if (!is_proper && !is_a(SET_SMALL, address_text(text, &w)))
+            break;
+        words++;
+        proper += is_proper;
+        end =
+            w.end + (at(text, w.end) == '.' && w.end - w.start <= 4 && at(text, w.end + 1) == ' ');
+    }
+    while (end > i && is_one_of(text.ptr[end - 1], " .,"))
+        end--;
+    if (words >= 2 && proper * 3 >= words * 2 && looks_postal(rt_str_slice(text, i, end)))
+        privacy_add(scan, RT_PII_ADDRESS, i, RT_MAX(end, address_tail(text, end).end), 52);
 }

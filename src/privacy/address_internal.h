@@ -30,6 +30,7 @@ static inline rt_str address_text(rt_str text, const address_word *w)
 typedef struct tail {
     size_t end;
     bool is_hard; /* has a postcode, a state, a country or a unit */
+    bool has_code; /* the first of these */
 } tail;
 
 /* What follows a street: unit, town, state, postcode, country, on this line and the next ones. */

@@ -15,7 +15,8 @@ enum { TAIL_BYTES_MAX = 180, TAIL_TOKENS_MAX = 24, WORD_BYTES_MAX = 40 };
 static bool is_inside(rt_str text, size_t i)
 {
     return is_class(text.ptr[i], IS_WORD) ||
-           (is_one_of(text.ptr[i], "'-/") && is_class(at(text, i + 1), IS_WORD));
+           (is_one_of(text.ptr[i], "'-/") &&
+            (is_class(at(text, i + 1), IS_WORD) || (text.ptr[i] == '-' && at(text, i + 1) == '-')));
 }
 
 static void describe(rt_str text, address_word *w)
@@ -85,7 +86,7 @@ size_t address_lettered_code(rt_str text, size_t i)
 typedef struct walk {
     rt_str text;
     size_t i, committed;
-    bool is_hard, after_break, has_town, after_code, is_over;
+    bool is_hard, has_code, after_break, has_town, after_code, needs_town;
     unsigned breaks, towns;
 } walk;
 
@@ -149,7 +150,12 @@ static size_t numeric_code_end(rt_str text, size_t i)
             !is_class(at(text, to), IS_WORD))
             return to;
     }
-    if (n < 4 || n > 7 || is_class(at(text, end), IS_LETTER) ||
+    bool is_dutch = n == 4 && is_class(at(text, end), IS_UPPER) &&
+                    is_class(at(text, end + 1), IS_UPPER) && !is_class(at(text, end + 2), IS_WORD);
+    if (is_dutch)
+        return end + 2; /* 1012AB */
+    bool is_brazilian = n == 8 && at(text, end) == ' ' && is_class(at(text, end + 1), IS_WORD);
+    if (n < 4 || (n > 7 && !is_brazilian) || is_class(at(text, end), IS_LETTER) ||
         (is_one_of(at(text, end), "-./:") && is_class(at(text, end + 1), IS_DIGIT)))
         return i;
     if (n == 4 && at(text, end) == ' ' && is_class(at(text, end + 1), IS_UPPER) &&
@@ -158,9 +164,27 @@ static size_t numeric_code_end(rt_str text, size_t i)
     return end;
 }
 
+/* D02 AF30, with or without the blank; four letters would be a word: S10 PLUS. */
+static size_t irish_code_end(rt_str text, size_t i)
+{
+    size_t j = i + 3, digits = 0;
+    if (!is_class(at(text, i), IS_UPPER) || !is_class(at(text, i + 1), IS_DIGIT) ||
+        !(is_class(at(text, i + 2), IS_DIGIT) || at(text, i + 2) == 'W'))
+        return i;
+    j += at(text, j) == ' ';
+    for (size_t k = 0; k < 4; k++, j++) {
+        if (!is_class(at(text, j), IS_UPPER | IS_DIGIT))
+            return i;
+        digits += is_class(text.ptr[j], IS_DIGIT);
+    }
+    return digits && !is_class(at(text, j), IS_WORD) ? j : i;
+}
+
 static bool take_code(walk *w, const address_word *token)
 {
     size_t end = address_lettered_code(w->text, token->start);
+    if (end == token->start)
+        end = irish_code_end(w->text, token->start);
     if (end == token->start && is_class(w->text.ptr[token->start], IS_DIGIT))
         end = numeric_code_end(w->text, token->start);
     if (end == token->start) {
@@ -178,7 +202,44 @@ static bool take_code(walk *w, const address_word *token)
         return false;
     commit(w, end);
     w->i = end;
-    w->after_code = true;
+    w->after_code = w->has_code = true;
+    w->needs_town = !w->has_town;
+    return true;
+}
+
+/* "Purnia-313650": the town and its code in one word. */
+static bool take_town_with_code(walk *w, const address_word *token)
+{
+    size_t i = token->start, digits = 0;
+    while (i < token->end && is_class(w->text.ptr[i], IS_LETTER | IS_HIGH))
+        i++;
+    if (!token->is_title || i == token->end || w->text.ptr[i] != '-')
+        return false;
+    for (i++; i < token->end && is_class(w->text.ptr[i], IS_DIGIT); i++)
+        digits++;
+    if (i < token->end || digits < 5 || digits > 6)
+        return false;
+    commit(w, token->end);
+    w->has_code = true;
+    w->i = token->end;
+    return true;
+}
+
+/* "(PI)" and "/ RJ": provinces of Italy, states of Brazil. */
+static bool take_province(walk *w)
+{
+    rt_str text = w->text;
+    bool is_open = at(text, w->i) == '(';
+    size_t i = w->i + 1;
+    if (!is_open && at(text, w->i) != '/')
+        return false;
+    i += !is_open && at(text, i) == ' ';
+    if (!is_class(at(text, i), IS_UPPER) || !is_class(at(text, i + 1), IS_UPPER) ||
+        is_class(at(text, i + 2), IS_WORD) || (is_open && at(text, i + 2) != ')') ||
+        !(w->has_town || w->after_code))
+        return false;
+    commit(w, i + 2 + is_open);
+    w->i = i + 2 + is_open;
     return true;
 }
 
@@ -221,7 +282,11 @@ static bool take_word(walk *w, const address_word *token)
     bool is_small = is_a(SET_SMALL, s);
     if (token->has_digit || (!token->is_title && !is_small) || w->towns > 6)
         return false;
-    if (is_all_capitals(s) && is_a(SET_STATE, s) && (w->has_town || w->after_break)) {
+    bool is_capitals = is_all_capitals(s) && (w->has_town || w->after_break);
+    bool is_before_code = is_capitals && s.len <= 4 && at(w->text, token->end) == ' ' &&
+                          is_class(at(w->text, token->end + 1), IS_DIGIT) &&
+                          numeric_code_end(w->text, token->end + 1) - token->end == 6;
+    if (is_before_code || (is_capitals && is_a(SET_STATE, s))) {
         commit(w, token->end);
     } else if (token->is_title && is_a(SET_COUNTRY, s)) {
         commit(w, token->end);
@@ -256,7 +321,8 @@ tail address_tail(rt_str text, size_t i)
             break;
         if (w.breaks > breaks) {
             w.towns = w.breaks == 1 ? 0 : w.towns;
-            w.after_code = false;
+            w.after_code &= w.needs_town && w.committed == at_break;
+            w.needs_town = false;
             if (w.committed == at_break)
                 w.towns = 0;
         }
@@ -266,13 +332,16 @@ tail address_tail(rt_str text, size_t i)
             w.i = token.end;
             continue;
         }
+        if (take_province(&w))
+            continue;
         if (!address_next(text, w.i, &token))
             break;
-        if (!take_code(&w, &token) && !take_unit(&w, &token) && !take_word(&w, &token))
+        if (!take_code(&w, &token) && !take_town_with_code(&w, &token) && !take_unit(&w, &token) &&
+            !take_word(&w, &token))
             break;
         w.after_break = false;
     }
     if (!w.is_hard && ends_after_town(&w))
         w.committed = w.i;
-    return (tail){ w.committed, w.is_hard };
+    return (tail){ w.committed, w.is_hard, w.has_code };
 }

@@ -90,20 +90,26 @@ static void hear_after(rt_str text, size_t start, privacy_context *out)
     }
 }
 
+static const privacy_context nothing = { { [0 ... TOPICS - 1] = TOPIC_FAR } };
+
+/* Several recognisers ask about one place, and each with ends of its own: what stands before and
+ * what stands after are remembered apart. */
 void privacy_context_at(privacy_scan *scan, size_t start, size_t end, privacy_context *out)
 {
-    /* Several recognisers ask about one place, one after another. */
-    if (scan->has_context && scan->context_start == start && scan->context_end == end) {
-        *out = scan->context;
-        return;
+    privacy_heard *h = &scan->heard;
+    if (!h->is_any || h->start != start) {
+        h->before = nothing;
+        hear_before(scan->text, start, 0, &h->before);
+        if (scan->label.len)
+            hear_before(scan->label, scan->label.len, 0, &h->before);
     }
-    memset(out->distance, TOPIC_FAR, sizeof(out->distance));
-    hear_before(scan->text, start, 0, out);
-    hear_after(scan->text, end, out);
-    if (scan->label.len)
-        hear_before(scan->label, scan->label.len, 0, out);
-    scan->has_context = true;
-    scan->context = *out;
-    scan->context_start = start;
-    scan->context_end = end;
+    if (!h->is_any || h->end != end) {
+        h->after = nothing;
+        hear_after(scan->text, end, &h->after);
+    }
+    h->is_any = true;
+    h->start = start;
+    h->end = end;
+    for (unsigned i = 0; i < TOPICS; i++)
+        out->distance[i] = RT_MIN(h->before.distance[i], h->after.distance[i]);
 }

@@ -242,15 +242,31 @@ void privacy_mark_keys(void)
     }
 }
 
+enum { LOGS = 1024 };
+static double times_log[LOGS]; /* n log2 n */
+
+void privacy_entropy_learn(void)
+{
+    for (unsigned n = 2; n < LOGS; n++)
+        times_log[n] = n * log2(n);
+}
+
+static double weighted(size_t n)
+{
+    return n < LOGS ? times_log[n] : (double)n * log2((double)n);
+}
+
 double privacy_entropy(rt_str s)
 {
     unsigned counts[256] = { 0 };
-    double bits = 0;
+    double bits = weighted(s.len);
     for (size_t i = 0; i < s.len; i++)
         counts[(unsigned char)s.ptr[i]]++;
-    for (size_t i = 0; i < 256; i++)
-        if (counts[i])
-            bits -= counts[i] * log2((double)counts[i] / (double)s.len);
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned *count = &counts[(unsigned char)s.ptr[i]];
+        bits -= weighted(*count);
+        *count = 0; /* once for each byte there is */
+    }
     return s.len ? bits / (double)s.len : 0;
 }
 

@@ -36,7 +36,15 @@ static bool tokenise(const rt_privacy_mask *mask, unsigned type, rt_str value, r
     if ((type >= RT_PII_BUILTIN && !privacy_vault_slot(mask->vault, name, &type, err)) ||
         !rt_privacy_vault_add(mask->vault, type, value, mask->is_stable, &number, err))
         return false;
-    rt_buf_addf(out, "[%.*s_%zu]", RT_FMT(name), number);
+    char digits[24];
+    size_t at = sizeof(digits);
+    for (; at == sizeof(digits) || number; number /= 10)
+        digits[--at] = (char)('0' + number % 10);
+    rt_buf_addc(out, '[');
+    rt_buf_add(out, name);
+    rt_buf_addc(out, '_');
+    rt_buf_add(out, (rt_str){ digits + at, sizeof(digits) - at });
+    rt_buf_addc(out, ']');
     return true;
 }
 
@@ -185,10 +193,20 @@ static bool is_exempt(const json_walk *walk, rt_str key)
     return false;
 }
 
+/* Letters and bars only, as names of members mostly are: there is nobody in it. */
+static bool is_plain_name(rt_str key)
+{
+    for (size_t i = 0; i < key.len; i++)
+        if (!is_class(key.ptr[i], IS_LETTER) && key.ptr[i] != '_')
+            return false;
+    return key.len < 24;
+}
+
 static bool walk_key(json_walk *walk, rt_str key, rt_error *err)
 {
     bool changed = false;
-    if ((!walk->mask || walk->mask->masks_keys) && !turn(walk, key, RT_STR(""), &changed, err))
+    bool is_looked_at = walk->mask ? walk->mask->masks_keys && !is_plain_name(key) : true;
+    if (is_looked_at && !turn(walk, key, RT_STR(""), &changed, err))
         return false;
     rt_jw_key(&walk->w, changed ? rt_buf_str(&walk->text) : key);
     return true;

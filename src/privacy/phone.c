@@ -8,6 +8,8 @@
  */
 #include "privacy/privacy_internal.h"
 
+#include <stdlib.h>
+
 enum { DIGITS_MAX = 17, PHONE_GROUPS_MAX = 7, WORDS_HEARD = 8 };
 
 typedef struct candidate {
@@ -28,14 +30,15 @@ static size_t parts(const candidate *p)
     return p->last - p->first + 1;
 }
 
-/* "334" for (555) 123-4567. */
-static void form_of(const candidate *p, char *out)
+/* The lengths of its groups as the digits of a number: 0x334 for (555) 123-4567. */
+static unsigned form_of(const candidate *p)
 {
-    size_t k = 0;
-    for (; k < parts(p) && k < PHONE_GROUPS_MAX; k++)
-        out[k] = part(p, k)->len > 9 ? '9' : (char)('0' + part(p, k)->len);
-    out[k] = '\0';
+    unsigned form = 0;
+    for (size_t k = 0; k < parts(p); k++)
+        form = form << 4 | RT_MIN(part(p, k)->len, 9u);
+    return form;
 }
+_Static_assert(PHONE_GROUPS_MAX < 8, "a form fits 32 bits");
 
 static bool has_one_separator(const candidate *p)
 {
@@ -55,22 +58,31 @@ static bool has_separator(const candidate *p, separator sep)
 
 /* ---- shapes ---- */
 
-/* The first digits of each country's calling code that are in use, by their first two. */
+/* Calling codes that no country has, by their first digits. */
+static const char unused_codes[][4] = {
+    "210", "214", "215", "217", "219", "259", "28",  "292", "293", "294", "295", "296",
+    "384", "388", "422", "424", "425", "426", "427", "428", "429", "693", "694", "695",
+    "696", "697", "698", "699", "71",  "72",  "801", "802", "803", "804", "805", "806",
+    "807", "809", "83",  "851", "854", "857", "858", "859", "871", "872", "873", "874",
+    "875", "876", "877", "879", "889", "89",  "969", "978", "990", "997", "999", "0",
+};
+static bool is_unused[1000]; /* by three digits */
+
+void privacy_phone_learn(void)
+{
+    for (size_t i = 0; i < RT_COUNT(unused_codes); i++) {
+        unsigned low = (unsigned)atoi(unused_codes[i]), count = 1;
+        for (size_t n = strlen(unused_codes[i]); n < 3; n++) {
+            low *= 10;
+            count *= 10;
+        }
+        memset(is_unused + low, true, count);
+    }
+}
+
 static bool is_calling_code(const char *d)
 {
-    static const char unused[][4] = { "210", "214", "215", "217", "219", "259", "28",  "292", "293",
-                                      "294", "295", "296", "384", "388", "422", "424", "425", "426",
-                                      "427", "428", "429", "693", "694", "695", "696", "697", "698",
-                                      "699", "71",  "72",  "801", "802", "803", "804", "805", "806",
-                                      "807", "809", "83",  "84x", "851", "854", "857", "858", "859",
-                                      "871", "872", "873", "874", "875", "876", "877", "879", "889",
-                                      "89",  "969", "978", "990", "997", "999" };
-    if (d[0] == '0')
-        return false;
-    for (size_t i = 0; i < RT_COUNT(unused); i++)
-        if (strncmp(d, unused[i], strlen(unused[i])) == 0)
-            return false;
-    return true;
+    return !is_unused[(d[0] - '0') * 100 + (d[1] - '0') * 10 + (d[2] - '0')];
 }
 
 static int score_plus(const candidate *p)
@@ -90,13 +102,13 @@ static bool is_north_american(const char *d)
 }
 
 /* Ten digits as 3-3-4, or eleven with a 1 before them. */
-static int score_north_american(const candidate *p, const char *form)
+static int score_north_american(const candidate *p, unsigned form)
 {
-    bool has_one = p->n >= 11 && strcmp(form, "1334") == 0 && p->digits[0] == '1';
-    bool has_001 = strcmp(form, "3334") == 0 && strncmp(p->digits, "001", 3) == 0;
+    bool has_one = form == 0x1334 && p->digits[0] == '1';
+    bool has_001 = form == 0x3334 && memcmp(p->digits, "001", 3) == 0;
     size_t lead = has_one || has_001;
-    if (!lead && strcmp(form, "334") != 0) {
-        bool is_glued = strcmp(form, "37") == 0 && part(p, 0)->is_in_parens;
+    if (!lead && form != 0x334) {
+        bool is_glued = form == 0x37 && part(p, 0)->is_in_parens;
         return is_glued ? 75 : 0;
     }
     bool is_valid = is_north_american(p->digits + (has_one ? 1 : has_001 ? 3 : 0));
@@ -115,9 +127,11 @@ static int score_north_american(const candidate *p, const char *form)
 /* 0044 20…, 00 33 6…, 011 49…: dialled across a border. */
 static int score_abroad(const candidate *p)
 {
-    size_t lead = strncmp(p->digits, "011", 3) == 0 && p->n >= 12 ? 3
-                  : strncmp(p->digits, "00", 2) == 0              ? 2
-                                                                  : 0;
+    if (p->digits[0] != '0')
+        return 0;
+    size_t lead = p->digits[1] == '1' && p->digits[2] == '1' && p->n >= 12 ? 3
+                  : p->digits[1] == '0'                                    ? 2
+                                                                           : 0;
     if (!lead || part(p, 0)->len < 2 || p->n < lead + 8 || p->n > lead + 14 ||
         p->digits[lead] == '0' || !is_calling_code(p->digits + lead))
         return 0;
@@ -125,7 +139,7 @@ static int score_abroad(const candidate *p)
 }
 
 /* 020 7946 0958, 01 23 45 67 89, (030) 123456: with the trunk prefix of most countries. */
-static int score_national(const candidate *p, const char *form)
+static int score_national(const candidate *p, unsigned form)
 {
     if (p->digits[0] != '0' || p->digits[1] == '0' || p->n < 9 || p->n > 12)
         return 0;
@@ -134,13 +148,13 @@ static int score_national(const candidate *p, const char *form)
     for (size_t k = 0; k < parts(p); k++)
         if (part(p, k)->len < 2 && !part(p, k)->is_in_parens)
             return 0;
-    if (strcmp(form, "22222") == 0)
+    if (form == 0x22222)
         return 76;
     if (part(p, 0)->is_in_parens)
         return 76;
-    if (strcmp(form, "54") == 0)
+    if (form == 0x54)
         return 12; /* 02110-1301 is a postcode */
-    if (strcmp(form, "333") == 0)
+    if (form == 0x333)
         return 44; /* Canada's 046-454-286 is a person's number */
     if (parts(p) == 2)
         return part(p, 1)->sep == SEP_DOT                     ? 30
@@ -150,37 +164,93 @@ static int score_national(const candidate *p, const char *form)
 }
 
 /* How the rest of the world groups its digits, without a plus and without a zero before. */
-static int score_form(const candidate *p, const char *form)
+static int score_form(const candidate *p, unsigned form)
 {
-    static const struct {
-        const char *form, *first; /* the digits it may begin with, NULL: any */
-        int score;
-    } forms[] = {
-        { "13322", "78", 68 }, { "1343", "1", 40 },        { "344", "1345678", 55 },
-        { "254", NULL, 55 },   { "244", "123456789", 40 }, { "3322", NULL, 52 },
-        { "2333", NULL, 36 },  { "3333", NULL, 34 },       { "55", "6789", 45 },
-        { "333", NULL, 36 },   { "3222", NULL, 44 },       { "3223", NULL, 44 },
-        { "2322", NULL, 38 },  { "2222", NULL, 34 },       { "22222", NULL, 34 },
-        { "433", "1", 56 },    { "433", NULL, 45 },        { "434", NULL, 36 },
-        { "343", NULL, 42 },   { "334", NULL, 0 },         { "34", NULL, 32 },
-        { "44", NULL, 30 },    { "37", NULL, 42 },         { "36", NULL, 34 },
-        { "46", NULL, 34 },    { "56", NULL, 34 },         { "45", NULL, 34 },
-        { "47", NULL, 34 },    { "29", NULL, 26 },         { "28", NULL, 36 },
-        { "322", NULL, 28 },   { "232", NULL, 28 },        { "233", NULL, 30 },
-        { "234", NULL, 34 },   { "2244", NULL, 44 },       { "2254", NULL, 52 },
-        { "2334", NULL, 46 },  { "1333", NULL, 30 },       { "1234", NULL, 30 },
-        { "335", NULL, 36 },   { "3343", NULL, 30 },       { "444", NULL, 24 },
-        { "345", NULL, 30 },   { "24222", NULL, 30 },      { "12222", NULL, 30 },
-        { "32222", NULL, 40 }, { "2323", NULL, 34 },       { "3232", NULL, 34 },
-        { "54", NULL, 12 },    { "64", NULL, 12 },         { "27", NULL, 12 },
-        { "224", NULL, 10 },   { "255", NULL, 50 },        { "2433", NULL, 34 },
-        { "323", NULL, 28 },   { "243", NULL, 30 },
-    };
-    for (size_t i = 0; i < RT_COUNT(forms); i++)
-        if (strcmp(form, forms[i].form) == 0 &&
-            (!forms[i].first || strchr(forms[i].first, p->digits[0])))
-            return forms[i].score;
-    return p->n >= 9 && p->n <= 13 && parts(p) >= 2 ? 14 : 0;
+    char first = p->digits[0];
+    int otherwise = p->n >= 9 && p->n <= 13 && parts(p) >= 2 ? 14 : 0;
+    switch (form) {
+    case 0x13322:
+        return first == '7' || first == '8' ? 68 : otherwise;
+    case 0x1343:
+        return first == '1' ? 40 : otherwise;
+    case 0x344:
+        return first != '0' && first != '2' && first != '9' ? 55 : otherwise;
+    case 0x244:
+        return first != '0' ? 40 : otherwise;
+    case 0x55:
+        return first >= '6' ? 45 : otherwise;
+    case 0x433:
+        return first == '1' ? 56 : 45;
+    case 0x254:
+        return 55;
+    case 0x3322:
+    case 0x2254:
+        return 52;
+    case 0x255:
+        return 50;
+    case 0x2334:
+        return 46;
+    case 0x3222:
+    case 0x3223:
+    case 0x2244:
+        return 44;
+    case 0x343:
+    case 0x37:
+        return 42;
+    case 0x32222:
+        return 40;
+    case 0x2322:
+        return 38;
+    case 0x2333:
+    case 0x333:
+    case 0x434:
+    case 0x28:
+    case 0x335:
+        return 36;
+    case 0x3333:
+    case 0x2222:
+    case 0x22222:
+    case 0x36:
+    case 0x46:
+    case 0x56:
+    case 0x45:
+    case 0x47:
+    case 0x234:
+    case 0x2323:
+    case 0x3232:
+    case 0x2433:
+        return 34;
+    case 0x34:
+        return 32;
+    case 0x44:
+    case 0x233:
+    case 0x1333:
+    case 0x1234:
+    case 0x3343:
+    case 0x345:
+    case 0x24222:
+    case 0x12222:
+    case 0x243:
+        return 30;
+    case 0x322:
+    case 0x232:
+    case 0x323:
+        return 28;
+    case 0x29:
+        return 26;
+    case 0x444:
+        return 24;
+    case 0x54:
+    case 0x64:
+    case 0x27:
+        return 12;
+    case 0x224:
+        return 10;
+    case 0x334:
+        return 0;
+    default:
+        return otherwise;
+    }
 }
 
 /* A bracket around the area code makes nearly anything a phone number. */
@@ -227,12 +297,11 @@ static bool is_in_thousands(const candidate *p)
 
 static int score_shape(const candidate *p)
 {
-    char form[PHONE_GROUPS_MAX + 1];
     if (has_odd_parts(p))
         return 0;
     if (p->has_plus)
         return score_plus(p);
-    form_of(p, form);
+    unsigned form = form_of(p);
     int score = RT_MAX(score_north_american(p, form), score_abroad(p));
     int other = RT_MAX(score_national(p, form), score_bracketed(p));
     score = RT_MAX(score, other);
@@ -244,8 +313,8 @@ static int score_shape(const candidate *p)
     /* 1234.5678 and 40.712776 are decimal fractions, 123.456.789-09 is a tax number. */
     if (parts(p) == 2 && part(p, 1)->sep == SEP_DOT)
         return 0;
-    if (strcmp(form, "3332") == 0 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
-                                      part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
+    if (form == 0x3332 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
+                           part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
         return 0;
     if (is_in_thousands(p))
         return 10;
@@ -253,6 +322,19 @@ static int score_shape(const candidate *p)
 }
 
 /* ---- what touches it, what surrounds it ---- */
+
+/* Signs of money in UTF-8: pound and yen are C2 A3 and C2 A5, the euro is E2 82 AC. */
+static bool has_money(rt_str s)
+{
+    static const char *const money[] = { "\xC2\xA3", "\xC2\xA5", "\xE2\x82\xAC", "\xE2\x82\xB9" };
+    bool is_plain = true;
+    for (size_t i = 0; i < s.len; i++)
+        is_plain &= !is_class(s.ptr[i], IS_HIGH);
+    for (size_t i = 0; !is_plain && i < RT_COUNT(money); i++)
+        if (rt_str_find(s, rt_str_of(money[i])) >= 0)
+            return true;
+    return false;
+}
 
 static bool touches(const privacy_scan *scan, size_t start, size_t end)
 {
@@ -270,15 +352,9 @@ static bool touches(const privacy_scan *scan, size_t start, size_t end)
         return true;
     if (is_one_of(next, ".-/+*:") && is_class(next2, IS_ALNUM))
         return true;
-    /* Signs of money in UTF-8: pound and yen are C2 A3 and C2 A5, the euro is E2 82 AC. */
-    rt_str left = rt_str_slice(text, start >= 4 ? start - 4 : 0, start);
-    rt_str right = rt_str_slice(text, end, end + 4);
-    static const char *const money[] = { "\xC2\xA3", "\xC2\xA5", "\xE2\x82\xAC", "\xE2\x82\xB9" };
-    for (size_t i = 0; i < RT_COUNT(money); i++)
-        if (rt_str_find(left, rt_str_of(money[i])) >= 0 ||
-            rt_str_find(right, rt_str_of(money[i])) >= 0)
-            return true;
-    return prior == ' ' && prior2 == '$';
+    return (prior == ' ' && prior2 == '$') ||
+           has_money(rt_str_slice(text, start >= 4 ? start - 4 : 0, start)) ||
+           has_money(rt_str_slice(text, end, end + 4));
 }
 
 /* More groups beside it, joined in the way its own are joined: a part of a longer number. */
@@ -328,6 +404,8 @@ static size_t extension_end(rt_str text, size_t end)
     size_t i = end;
     while (i < text.len && i < end + 2 && is_one_of(text.ptr[i], " ,"))
         i++;
+    if (!is_one_of(lower(at(text, i)), "ex#pd"))
+        return end;
     for (size_t k = 0; k < RT_COUNT(signs); k++) {
         size_t len = strlen(signs[k]), j = 0;
         while (j < len && lower(at(text, i + j)) == signs[k][j])

@@ -78,6 +78,13 @@ typedef struct privacy_context {
     unsigned char distance[TOPICS];
 } privacy_context;
 
+/* What was heard around the place that was last asked about. */
+typedef struct privacy_heard {
+    bool is_any;
+    size_t start, end;
+    privacy_context before, after;
+} privacy_heard;
+
 /* ---- a scan under way ---- */
 
 typedef struct privacy_scan {
@@ -93,9 +100,7 @@ typedef struct privacy_scan {
     bool is_overfull;
     size_t rare_end;  /* where the latest word of a rare topic ended; 0: there was none */
     bool is_unsorted; /* spans were added out of order */
-    bool has_context; /* the latest one asked for */
-    size_t context_start, context_end;
-    privacy_context context;
+    privacy_heard heard;
 } privacy_scan;
 
 static inline bool wants(const privacy_scan *scan, unsigned type)
@@ -193,6 +198,7 @@ size_t privacy_assigned(privacy_scan *scan, size_t i);
 void privacy_labelled_secret(privacy_scan *scan);  /* the whole text is the label's value */
 size_t privacy_told(privacy_scan *scan, size_t i); /* at the "is" of "the password is" */
 size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i);
+void privacy_told_address(privacy_scan *scan, rt_str name, size_t i);
 size_t privacy_key_block(privacy_scan *scan, size_t i);
 size_t privacy_prefixed(privacy_scan *scan, size_t i);
 size_t privacy_person(privacy_scan *scan, size_t i);
@@ -200,6 +206,8 @@ size_t privacy_person(privacy_scan *scan, size_t i);
 /* Tells the scan which three bytes may begin something; keys.c knows most of them. */
 void privacy_mark(const char *three);
 void privacy_mark_keys(void);
+
+void privacy_phone_learn(void);
 
 size_t privacy_points(rt_str s); /* rt_utf8_length, for long texts */
 
@@ -242,6 +250,7 @@ bool privacy_fold(rt_str word, char *out, size_t size, size_t *len);
 
 /* Bits of surprise per byte. */
 double privacy_entropy(rt_str s);
+void privacy_entropy_learn(void);
 
 /* ---- own patterns, and their names in a vault ---- */
 

@@ -28,11 +28,13 @@ static bool squeeze(rt_str name, char out[NAME_MAX_BYTES + 1])
     return n >= 3;
 }
 
-static bool ends_with_any(const char *text, const char *const *ends, size_t count)
+static bool ends_with_any(const char *text, size_t len, const char *const *ends, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (rt_str_ends(rt_str_of(text), rt_str_of(ends[i])))
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(ends[i]);
+        if (n <= len && ends[i][n - 1] == text[len - 1] && memcmp(text + len - n, ends[i], n) == 0)
             return true;
+    }
     return false;
 }
 
@@ -124,22 +126,24 @@ static meaning meaning_of(rt_str name)
         "apitoken",
     };
     char text[NAME_MAX_BYTES + 1];
+    meaning what = NOTHING;
     if (!may_be_secret(name) || !squeeze(name, text))
         return NOTHING;
-    for (size_t i = 0; i < RT_COUNT(harmless); i++)
-        if (contains(text, harmless[i]))
-            return NOTHING;
-    if (ends_with_any(text, passwords, RT_COUNT(passwords)) || rt_str_eq_c(name, "pass"))
-        return PASSWORD;
-    if (ends_with_any(text, secrets, RT_COUNT(secrets)))
-        return SECRET;
-    if (ends_with_any(text, about, RT_COUNT(about)))
+    size_t len = strlen(text);
+    if (ends_with_any(text, len, passwords, RT_COUNT(passwords)) || rt_str_eq_c(name, "pass"))
+        what = PASSWORD;
+    else if (ends_with_any(text, len, secrets, RT_COUNT(secrets)))
+        what = SECRET;
+    else if (ends_with_any(text, len, about, RT_COUNT(about)))
         return NOTHING;
     /* "aws_secret_access_key_id" is about a key, "token_prod" is one. */
-    return contains(text, "secret") || contains(text, "apikey") || contains(text, "password") ||
-                   (contains(text, "token") && !contains(text, "tokens"))
-               ? SECRET
-               : NOTHING;
+    else if (contains(text, "secret") || contains(text, "apikey") || contains(text, "password") ||
+             (contains(text, "token") && !contains(text, "tokens")))
+        what = SECRET;
+    for (size_t i = 0; what != NOTHING && i < RT_COUNT(harmless); i++)
+        if (contains(text, harmless[i]))
+            return NOTHING;
+    return what;
 }
 
 /* ---- values ---- */
@@ -235,9 +239,9 @@ static int score_secret(rt_str value, const makeup *m)
 
 static int score_value(meaning what, rt_str value, bool is_quoted)
 {
-    makeup m = makeup_of(value);
     if (what == NOTHING || is_placeholder(value) || privacy_entropy(value) < 1.8)
         return 0;
+    makeup m = makeup_of(value);
     return what == PASSWORD ? score_password(value, &m, is_quoted) : score_secret(value, &m);
 }
 
@@ -360,7 +364,11 @@ size_t privacy_assigned(privacy_scan *scan, size_t i)
 size_t privacy_told(privacy_scan *scan, size_t i)
 {
     rt_str name = name_before(scan->text, i);
-    return wants(scan, RT_PII_API_KEY) && name.len >= 3 ? take_value(scan, name, i + 2, false) : i;
+    size_t next =
+        wants(scan, RT_PII_API_KEY) && name.len >= 3 ? take_value(scan, name, i + 2, false) : i;
+    if (next == i && name.len >= 4)
+        privacy_told_address(scan, name, i + 3);
+    return next;
 }
 
 void privacy_labelled_secret(privacy_scan *scan)

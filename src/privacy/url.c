@@ -154,7 +154,8 @@ static bool is_technical(rt_str host)
     if (!memchr(name.ptr, '.', name.len) || is_class(name.ptr[name.len - 1], IS_DIGIT))
         return true;
     for (size_t i = 0; i < RT_COUNT(ends); i++)
-        if (rt_str_ends(name, rt_str_of(ends[i])))
+        if (ends[i][strlen(ends[i]) - 1] == name.ptr[name.len - 1] &&
+            rt_str_ends(name, rt_str_of(ends[i])))
             return true;
     return rt_str_starts(name, RT_STR("api.")) || rt_str_starts(name, RT_STR("docs."));
 }

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { PAGE_BYTES = 64 << 10 };
+enum { PAGE_BYTES = 16 << 10, SPARE_MAX = 32 };
 
 typedef struct page {
     struct page *next;
@@ -44,6 +44,7 @@ struct rt_privacy_vault {
     size_t *slots; /* stable values: entry + 1, or 0 */
     size_t slot_count, slots_used;
     rt_hash_key key;
+    bool has_key; /* made for the first stable value: most vaults have none */
     char names[RT_PII_MAX][PRIVACY_NAME_MAX + 1]; /* of own patterns' tokens */
 };
 
@@ -55,7 +56,6 @@ bool rt_privacy_vault_open(rt_privacy_vault **out, rt_error *err)
         rt_out_of_memory(sizeof(*vault));
     pthread_mutex_init(&vault->lock, NULL);
     vault->holders = 1;
-    rt_random_bytes(&vault->key, sizeof(vault->key));
     *out = vault;
     return true;
 }
@@ -68,17 +68,89 @@ rt_privacy_vault *rt_privacy_vault_share(rt_privacy_vault *vault)
     return vault;
 }
 
+/* ---- pages ---- */
+
+/* Wiped pages of the usual size wait here for the next vault: getting one from the kernel, locked,
+ * takes longer than filling it. */
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static page *spare;
+static size_t spare_count;
+
+static bool take_spare(page **out)
+{
+    pthread_mutex_lock(&spare_lock);
+    *out = spare;
+    if (spare) {
+        spare = spare->next;
+        spare_count--;
+    }
+    pthread_mutex_unlock(&spare_lock);
+    return *out != NULL;
+}
+
+/* Only what was written needs wiping. */
+static void give_back(page *p)
+{
+    explicit_bzero(p->bytes, p->used);
+    p->used = 0;
+    pthread_mutex_lock(&spare_lock);
+    bool is_kept = p->size == PAGE_BYTES && p->is_locked && spare_count < SPARE_MAX;
+    if (is_kept) {
+        p->next = spare;
+        spare = p;
+        spare_count++;
+    }
+    pthread_mutex_unlock(&spare_lock);
+    if (is_kept)
+        return;
+    munmap(p->bytes, p->size);
+    free(p);
+}
+
+static bool map_page(size_t size, page **out, rt_error *err)
+{
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return rt_fail_errno(err, "memory for a vault");
+    if (madvise(bytes, size, MADV_DONTDUMP) != 0 || madvise(bytes, size, MADV_DONTFORK) != 0) {
+        rt_fail_errno(err, "keep a vault out of core dumps and children");
+        munmap(bytes, size);
+        return false;
+    }
+    page *p = calloc(1, sizeof(*p));
+    if (!p)
+        rt_out_of_memory(sizeof(*p));
+    *p = (page){ .size = size, .bytes = bytes, .is_locked = mlock(bytes, size) == 0 };
+    *out = p;
+    return true;
+}
+
+static bool add_page(rt_privacy_vault *vault, size_t least, rt_error *err)
+{
+    size_t size = (least + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    page *p;
+    if (vault->bytes + size > RT_PRIVACY_VAULT_BYTES_MAX)
+        return rt_fail(err, RT_LIMIT, "a vault holds at most %zu bytes",
+                       RT_PRIVACY_VAULT_BYTES_MAX);
+    if (!(size == PAGE_BYTES && take_spare(&p)) && !map_page(size, &p, err))
+        return false;
+    p->next = vault->pages;
+    vault->pages = p;
+    vault->bytes += size;
+    return true;
+}
+
 static void drop_pages(rt_privacy_vault *vault)
 {
     while (vault->pages) {
         page *p = vault->pages;
         vault->pages = p->next;
-        explicit_bzero(p->bytes, p->size);
-        munmap(p->bytes, p->size);
-        free(p);
+        give_back(p);
     }
     vault->bytes = 0;
 }
+
+/* ---- the end ---- */
 
 static void forget_all(rt_privacy_vault *vault)
 {
@@ -92,7 +164,7 @@ static void forget_all(rt_privacy_vault *vault)
         vault->counts[type] = 0;
     }
     vault->count = vault->capacity = vault->slot_count = vault->slots_used = 0;
-    rt_random_bytes(&vault->key, sizeof(vault->key));
+    vault->has_key = false;
 }
 
 void rt_privacy_vault_wipe(rt_privacy_vault *vault)
@@ -137,30 +209,6 @@ bool rt_privacy_vault_is_locked(rt_privacy_vault *vault)
 }
 
 /* ---- keeping values ---- */
-
-static bool add_page(rt_privacy_vault *vault, size_t least, rt_error *err)
-{
-    size_t size = (least + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    if (vault->bytes + size > RT_PRIVACY_VAULT_BYTES_MAX)
-        return rt_fail(err, RT_LIMIT, "a vault holds at most %zu bytes",
-                       RT_PRIVACY_VAULT_BYTES_MAX);
-    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED)
-        return rt_fail_errno(err, "memory for a vault");
-    if (madvise(bytes, size, MADV_DONTDUMP) != 0 || madvise(bytes, size, MADV_DONTFORK) != 0) {
-        rt_fail_errno(err, "keep a vault out of core dumps and children");
-        munmap(bytes, size);
-        return false;
-    }
-    page *p = calloc(1, sizeof(*p));
-    if (!p)
-        rt_out_of_memory(sizeof(*p));
-    *p = (page){ .next = vault->pages, .size = size, .bytes = bytes };
-    p->is_locked = mlock(bytes, size) == 0;
-    vault->pages = p;
-    vault->bytes += size;
-    return true;
-}
 
 static bool keep(rt_privacy_vault *vault, rt_str value, rt_str *out, rt_error *err)
 {
@@ -227,6 +275,9 @@ static bool add(rt_privacy_vault *vault, unsigned type, rt_str value, bool is_st
     size_t *slot = NULL;
     assert(type < RT_PII_MAX);
     if (is_stable) {
+        if (!vault->has_key)
+            rt_random_bytes(&vault->key, sizeof(vault->key));
+        vault->has_key = true;
         make_room_for_slot(vault);
         e.hash = rt_hash(&vault->key, value);
         slot = slot_of(vault, type, value, e.hash);

@@ -27,7 +27,7 @@ static const struct {
       "telephonenum telephonenumber mobilenumber msisdn voicemail landline rappeler appelez "
       "appeler appelle joindre llamar llame llámame llama ligue ligar chiama chiamare chiamami "
       "anrufen anruf erreichbar bellen bel telefonisch signal viber telegram phoneno telno "
-      "mobileno mob ph тел телефон телефону мобильный звоните "
+      "mobileno mob ph contacted phoned phoning telephoned dialled dialed texts callback cellphones тел телефон телефону мобильный звоните "
       "電話 电话 手机 전화 telp hp nomor pager callback" },
     { VOC(TOPIC_SSN),
       "ssn ssns social socialnum socialnumber socsec itin tin taxpayer securitynumber "
@@ -100,7 +100,8 @@ static const struct {
       "alley aly av ave avenue avenues blvd boulevard boulevards causeway cir circle close court "
       "cres crescent cswy ct dr drive drives esplanade expressway expy freeway fwy gardens "
       "highway hwy lane lanes ln mews motorway parade parkway pkwy pl place rd road roads sq "
-      "square st street streets ter terrace tpke trail trl turnpike" },
+      "square st street streets ter terrace tpke trail trl turnpike laneway roadway utca útja körút "
+      "tér köz" },
     /* the same, but these mean much else too: 12 Smith Fork */
     { VOC(SET_WEAK_LAST),
       "annex arcade bayou beach bend bluff bluffs bottom branch bridge broadway brook brooks "
@@ -117,7 +118,12 @@ static const struct {
       "run shoal shoals shore shores skyway spring springs spur spurs squares station stravenue "
       "stream summit throughway trace track trafficway tunnel underpass union unions vale valley "
       "valleys via viaduct view views village villages ville vista walk walks wall way ways well "
-      "wells wharf yard" },
+      "wells wharf yard access alleyway approach brae chase circlet circuit circus colonnade copse "
+      "courtyard cul-de-sac cutting dell driveway elbow fairway foreshore formation frontage glade "
+      "grange highroad interchange link lookout mall meander nook outlook parklands plateau quad "
+      "quadrangle quadrant ramble reserve retreat ridgeway ring riverway riviera roadside ronde "
+      "rotary stairs steps strand thoroughfare tollway towers triangle trunkway villas walkway "
+      "wynd nagar marg ganj chowk colony zila vihar puram layout enclave bagh salai" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
       "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
@@ -126,18 +132,25 @@ static const struct {
       "lungomare náměstí paseo piazza piazzale plac plaza praça quai rambla rodovia "
       "rond-point ronda rua rue ruelle salita sentier strada travessa třída ul ulica ulice "
       "viale vicolo voie бульвар переулок пр проспект ул улица "
-      "шоссе" },
+      "шоссе наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
+      "cerrada calzada andador intrarea soseaua șoseaua aleea splaiul montée ladeira viela "
+      "rodovia str ctra urb estr trav" },
     /* the same, but these mean much else too: Via Roma 12 */
     { VOC(SET_WEAK_FIRST),
       "al bairro barrio carrera cite cité colonia cours cra côte diagonal faubourg glorieta "
       "hameau kr largo lieu-dit lot lote montée os os. pasaje passage pl place quinta route "
-      "résidence sector square transversal urbanización via villa vía" },
+      "résidence sector square transversal urbanización via villa vía rang borgo canale incrocio "
+      "rotonda stretto viaducto circuito continuación corredor periférico eje acceso cuesta vial "
+      "feira lagoa campo área setor morro condomínio vale trecho loteamento conjunto residencial "
+      "distrito favela fazenda jardim núcleo parque passarela pátio recanto sítio vereda vila "
+      "esplanada estação colônia chácara" },
     /* a part of a building */
     { VOC(SET_UNIT),
       "andar ap apartment appartement appt apt apto bat bldg block bloco box building byt "
       "bâtiment dept depto dpto esc etage fl flat floor hus int interno kat level lgh lot m/s "
       "no of oficina piso puerta rm room sala scala ste stiege stock studio suite top tower trlr "
-      "unit wohnung étage" },
+      "unit wohnung étage appartamento piano edif edificio interior lt mz manzana bl sc et стр корп "
+      "кв оф к" },
     /* the last word of a country's name */
     { VOC(SET_COUNTRY),
       "africa america argentina australia austria belgique belgium belgië brasil brazil "
@@ -156,7 +169,8 @@ static const struct {
     { VOC(SET_STATE),
       "aa ab act ae ak al ap ar as az bc ca co ct dc de fl fm ga gu hi ia id il in ks ky la ma "
       "mb md me mh mi mn mo mp ms mt nb nc nd ne nh nj nl nm ns nsw nt nu nv ny oh ok on or pa "
-      "pe pr pw qc qld ri sc sd sk tas tn tx ut va vi vic vt wa wi wv wy yt" },
+      "pe pr pw qc qld ri sc sd sk tas tn tx ut va vi vic vt wa wi wv wy yt sa ac am ba ce df es "
+      "go mg pb pi rj rn rs ro rr sp se to" },
     /* before a number: it is no house's */
     { VOC(SET_BAN),
       "about act almost approximately apr april article aug august chapter class code day dec "

@@ -10,9 +10,11 @@
 #include <time.h>
 
 static const http_operation *const groups[] = {
-    api_meta_rows,   api_docs_rows,     api_execution_rows, api_record_rows, api_session_rows,
-    api_file_rows,   api_artifact_rows, api_agent_rows,     api_report_rows, api_admin_rows,
-    api_people_rows, api_privacy_rows,  api_mcp_rows
+    api_meta_rows,          api_docs_rows,       api_execution_rows, api_record_rows,
+    api_session_rows,       api_file_rows,       api_artifact_rows,  api_tool_rows,
+    api_approval_rows,      api_pattern_rows,    api_agent_rows,     api_toolkit_rows,
+    api_agent_pattern_rows, api_agent_data_rows, api_report_rows,    api_admin_rows,
+    api_people_rows,        api_privacy_rows,    api_mcp_rows
 };
 
 const http_operation *operations_at(size_t i)

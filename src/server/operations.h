@@ -69,7 +69,9 @@ typedef struct http_operation {
 
 extern const http_operation api_meta_rows[], api_docs_rows[], api_execution_rows[],
     api_record_rows[], api_session_rows[], api_file_rows[], api_artifact_rows[], api_agent_rows[],
-    api_admin_rows[], api_people_rows[], api_report_rows[], api_privacy_rows[], api_mcp_rows[];
+    api_admin_rows[], api_people_rows[], api_report_rows[], api_mcp_rows[], api_tool_rows[],
+    api_approval_rows[], api_pattern_rows[], api_toolkit_rows[], api_agent_pattern_rows[],
+    api_agent_data_rows[], api_privacy_rows[];
 /* Each list ends with a row without a method. */
 
 #define HTTP_NAME_MAX    64   /* of a parameter, with its braces */

@@ -19,7 +19,7 @@ struct search_seen {
     uint8_t field;
 };
 
-enum { DIMS = 128 };
+enum { DIMS = 128, TEXT_BYTES_MAX = 600 };
 
 static const struct {
     float weight, slope; /* how much a word here counts; how much a long field takes from it */
@@ -96,6 +96,7 @@ void rt_search_free(rt_search *s)
     search_numbering_done(&s->servers);
     free(s->vectors);
     free(s->texts);
+    rt_arena_done(&s->text_arena);
     free(s->memo);
     free(s->gram_starts);
     free(s->gram_terms);
@@ -147,7 +148,8 @@ static void add_spoken(rt_buf *out, rt_str name)
     }
 }
 
-/* What an embedder of one's own reads: a sentence rather than an identifier. */
+/* What an embedder of one's own reads: sentences rather than identifiers, and the first of them,
+ * since each word costs. */
 static void keep_text(rt_search *s, const rt_search_document *document)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -155,7 +157,8 @@ static void keep_text(rt_search *s, const rt_search_document *document)
     add_spoken(&text, document->name);
     rt_buf_addf(&text, ". %.*s. %.*s", RT_FMT(document->title), RT_FMT(document->description));
     GROW(s->texts, s->document_count, s->text_cap);
-    s->texts[s->document_count] = rt_arena_str(&s->arena, rt_buf_str(&text));
+    s->texts[s->document_count] =
+        rt_arena_str(&s->text_arena, rt_str_slice(rt_buf_str(&text), 0, TEXT_BYTES_MAX));
 }
 
 void rt_search_add(rt_search *s, const rt_search_document *document)
@@ -304,5 +307,6 @@ void rt_search_build(rt_search *s)
     free(RT_TAKE(s->seen));
     free(RT_TAKE(s->memo));
     free(RT_TAKE(s->texts));
+    rt_arena_done(&s->text_arena);
     s->seen_count = s->seen_cap = 0;
 }

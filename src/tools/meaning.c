@@ -45,13 +45,15 @@ static void embed(const tools_meaning *m, const rt_str *texts, size_t count, flo
         memset(out, 0, count * m->embedder.dims * sizeof(*out));
 }
 
-/* Fills in what is known; the rest comes to the front of `texts`, and `places` tells whose it is. */
+/* Fills in what is known; the rest comes to the front of `texts`, and `places` tells whose it is.
+ */
 static size_t take_known(const tools_meaning *m, const kept *wanted, rt_str *texts, size_t count,
                          uint32_t *places, float *out)
 {
     size_t dims = m->embedder.dims, left = 0;
     for (size_t i = 0; i < count; i++) {
-        const kept *known = bsearch(&wanted[i], m->kept, m->count, sizeof(kept), by_hash);
+        const kept *known =
+            m->count ? bsearch(&wanted[i], m->kept, m->count, sizeof(kept), by_hash) : NULL;
         if (known) {
             memcpy(out + i * dims, m->vectors + known->place * dims, dims * sizeof(*out));
         } else {

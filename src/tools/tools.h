@@ -211,6 +211,9 @@ typedef struct rt_tool_graph {
 size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
                             rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
 
-#include "tools/toolbox.h" /* the sample tools, whose code is here */
+#include "tools/mcp.h"         /* other people's servers as providers */
+#include "tools/mcp_message.h" /* what both ends of MCP share */
+#include "tools/prompts.h"     /* tools in words, for models */
+#include "tools/toolbox.h"     /* the sample tools, whose code is here */
 
 #endif

@@ -9,10 +9,13 @@ weights in the form models are published in.
 
 import json
 import math
+import os
 import struct
 import unicodedata
 
-import numpy as np
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: more threads only wait for each other
+
+import numpy as np  # noqa: E402
 
 BERT_SPECIALS = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]",
                  "mask_token": "[MASK]"}
@@ -275,10 +278,13 @@ def config_of(kind, vocab, *, hidden=32, heads=4, layers=2, inner=64, positions=
 def tokenizer_json(vocab, specials, lowers=True):
     added = [{"id": vocab[s], "special": True, "content": s, "single_word": False, "lstrip": s == "<mask>",
               "rstrip": False, "normalized": False} for s in sorted(set(specials.values()))]
-    return {"version": "1.0", "truncation": {"max_length": 128}, "padding": None, "added_tokens": added,
+    return {"version": "1.0", "padding": None, "added_tokens": added,
+            "truncation": {"max_length": 128, "strategy": "LongestFirst", "stride": 0},
             "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
                            "strip_accents": None, "lowercase": lowers},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": {"type": "BertProcessing", "cls": [specials["cls_token"], vocab[specials["cls_token"]]],
+                               "sep": [specials["sep_token"], vocab[specials["sep_token"]]]},
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                       "max_input_chars_per_word": 100, "vocab": vocab}}
 

@@ -156,6 +156,12 @@ BROKEN = {
     "a token too many": (edit("tokenizer.json", lambda t: t["model"]["vocab"].update(zz=5000)), "has a token 5000"),
     "an added token too many": (edit("tokenizer.json", lambda t: t["added_tokens"][0].update(id=7000)), "token 7000"),
     "broken JSON": (write("config.json", b"{"), "config.json"),
+    "a pipe": (lambda folder: (remove("config.json")(folder), os.mkfifo(folder / "config.json")), "is no file"),
+    "a folder for a file": (lambda folder: (remove("model.safetensors")(folder), (folder / "model.safetensors").mkdir()),
+                            "no file of"),
+    "too many tokens": (lambda folder: (
+        edit("config.json", lambda c: c.update(max_position_embeddings=16384, intermediate_size=65536))(folder),
+        remove("sentence_bert_config.json")(folder), remove("tokenizer_config.json")(folder)), "would need more than"),
 }
 
 
