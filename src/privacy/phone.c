@@ -150,6 +150,8 @@ static int score_national(const candidate *p, unsigned form)
             return 0;
     if (form == 0x22222)
         return 76;
+    if (form == 0x222222)
+        return 20; /* numbers drawn in a lottery */
     if (part(p, 0)->is_in_parens)
         return 76;
     if (form == 0x54)
