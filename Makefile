@@ -28,13 +28,13 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry runtimes tools engine server cli
+ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
 ROOM_SRC := $(filter-out %_test.c %_fuzz.c,$(foreach r,$(ROOMS),$(wildcard src/$(r)/*.c)))
 MAIN_SRC := src/cli/main.c
-LIB_SRC  := $(filter-out $(MAIN_SRC),$(ROOM_SRC)) $(JAIL_SRC)
+LIB_SRC  := $(filter-out $(MAIN_SRC),$(ROOM_SRC)) $(JAIL_SRC) src/guests/sql/csv.c
 BASE_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/base/*.c))
 TEST_SRC := $(wildcard src/*/*_test.c src/guests/*/*_test.c)
 FUZZ_SRC := $(wildcard src/*/*_fuzz.c src/guests/*/*_fuzz.c)
@@ -47,12 +47,15 @@ NODE_DIR  := src/guests/node/node_modules
 NODE_INC  := $(NODE_DIR)/node-api-headers/include
 PY_CFLAGS  = $(shell $(PYTHON) -c 'import sysconfig; print("-I" + sysconfig.get_path("include"))' 2>/dev/null)
 GUESTS    := $(B)/guests/python/retort_guest.abi3.so $(B)/guests/node/retort_guest.node \
-             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell
+             $(B)/guests/node/retort_fork.so $(B)/guests/shell/retort-shell \
+             $(B)/guests/launch/retort-launch $(B)/guests/sql/retort-sql \
+             $(B)/guests/nursery/retort-nursery $(B)/guests/bin/retort-tool
 GUEST_FILES := $(B)/guests/.files
+LANGUAGE_FILES := $(B)/languages/.files
 DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
 
-all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(DOCS_FILES)
+all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(LANGUAGE_FILES) $(DOCS_FILES)
 
 # What looks through every byte of every run.
 $(B)/obj/privacy/%.o: CFLAGS += -O3
@@ -69,6 +72,12 @@ $(B)/obj/schema/metaschemas.o $(B)/fuzz/obj/schema/metaschemas.o: $(wildcard src
 # The same, of the sample tools and of what the search knows of words.
 $(B)/obj/tools/toolbox.o $(B)/fuzz/obj/tools/toolbox.o: $(wildcard toolbox/*/*)
 $(B)/obj/tools/lexicon.o $(B)/fuzz/obj/tools/lexicon.o: src/tools/words/words.bin
+
+# The same, of the sample patterns.
+$(B)/obj/engine/patterns.o $(B)/fuzz/obj/engine/patterns.o: $(wildcard patterns/*)
+
+# The same, of the code that summarises data.
+$(B)/obj/server/api_agent_data.o $(B)/fuzz/obj/server/api_agent_data.o: src/server/process_data.py
 
 # The same, of the API's schemas.
 $(B)/obj/server/openapi.o $(B)/fuzz/obj/server/openapi.o: src/server/schemas.json
@@ -98,16 +107,47 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	@mkdir -p $(@D)
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h)
+# Guests that are programs of ours: the jail, base, and what those share that run a program.
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/program/*.h src/guests/sql/*.h src/base/*.h)
+PROGRAM_SRC := $(wildcard src/guests/program/*.c)
+PLAIN_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter src/guests/shell/%.c,$^) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(PLAIN_GUEST)
+
+$(B)/guests/launch/retort-launch: $(wildcard src/guests/launch/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(PLAIN_GUEST)
+
+SQL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/sql/*.c))
+$(B)/guests/sql/retort-sql: $(SQL_SRC) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(PLAIN_GUEST) -lsqlite3
+
+$(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+	@mkdir -p $(@D)
+	$(PLAIN_GUEST)
+
+# Static and without what it does not use: the fewer mappings it has, the faster it forks.
+NURSERY_SRC := $(wildcard src/guests/nursery/*.c) $(addprefix src/sandbox/,nursery.c init.c files.c root.c id_maps.c filter.c)
+$(B)/guests/nursery/retort-nursery: $(NURSERY_SRC) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h src/sandbox/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -fdata-sections -Wl,--gc-sections -static -o $@ $(NURSERY_SRC) $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+
+$(LANGUAGE_FILES): $(wildcard languages/*.yaml)
+	@mkdir -p $(@D)
+	@rm -f $(@D)/*.yaml
+	cp languages/*.yaml $(@D)/
+	@touch $@
 
 NODE_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
-$(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js)
-	@mkdir -p $(B)/guests/python $(B)/guests/node
+$(GUEST_FILES): $(wildcard src/guests/python/*.py src/guests/node/*.js src/guests/launch/*.exs)
+	@mkdir -p $(B)/guests/python $(B)/guests/node $(B)/guests/launch
 	ln -sfn $(abspath $(NODE_DIR))/node-linux-$(NODE_ARCH)/bin/node $(B)/guests/node/node
 	cp src/guests/python/*.py $(B)/guests/python/
 	cp src/guests/node/*.js $(B)/guests/node/
+	cp src/guests/launch/*.exs $(B)/guests/launch/
 	@touch $@
 
 # Sessions by hand, for tests/live.
@@ -121,8 +161,8 @@ $(DOCS_FILES): $(DOCS_DIR)/start.js $(DOCS_DIR)/package-lock.json
 	cp $(DOCS_DIR)/start.js $(SWAGGER)/swagger-ui-bundle.js $(SWAGGER)/swagger-ui.css $(SWAGGER)/LICENSE $(@D)/
 	@touch $@
 
-$(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion -lpthread
+$(B)/unit-tests: $(call obj,$(TEST_SRC)) $(B)/libretort.a $(LANGUAGE_FILES)
+	$(CC) $(LDFLAGS) -o $@ $(filter-out $(LANGUAGE_FILES),$^) $(LIBS) -lcriterion -lpthread
 
 # What tests/telemetry drives, and the receiver it sends to.
 $(B)/telemetry-driver: tests/telemetry/driver.c $(B)/libretort.a
@@ -179,10 +219,14 @@ strict:
 	@printf '%s\n' $(ALL_C) | xargs -P 2 -n 8 $(CLANG) $(CSTD) $(WARN) -Wno-unknown-warning-option -Isrc \
 	    -I$(NODE_INC) $(PY_CFLAGS) $(PG_CFLAGS) -fsyntax-only
 
+# Files of tests side by side: they mostly wait. Those that count what is left on the machine go alone.
+SIDE_BY_SIDE ?= -n 3 --dist loadfile
+
 # End to end, through the real program: behaviour, attacks from inside, litter and leaks.
 e2e: all $(B)/live-driver $(B)/telemetry-driver $(TELEMETRY_RECEIVER) $(MCP_DRIVERS) $(MCP_PEERS) $(MCP_CLIENTS)
 	RETORT=$(abspath $(B))/retort LIVE_DRIVER=$(abspath $(B))/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) tests --ignore tests/litter
+	RETORT=$(abspath $(B))/retort $(PYTHON) -m pytest -q -p no:cacheprovider tests/litter
 
 # Under sanitizers `make test` runs the unit tests and those of the service; the rest with
 # ASAN_TESTS="tests/cli tests/escape tests/live tests/telemetry tests/mcp tests/mcp_server tests/service".
@@ -194,7 +238,7 @@ asan:
 	    build-asan/mcp-client-driver build-asan/mcp-conformance-client $(MCP_PEERS) $(MCP_CLIENTS)
 	tests/services/with build-asan/unit-tests --jobs 2
 	RETORT=$(abspath build-asan)/retort LIVE_DRIVER=$(abspath build-asan)/live-driver tests/services/with \
-	    $(PYTHON) -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+	    $(PYTHON) -m pytest -q -p no:cacheprovider $(SIDE_BY_SIDE) $(ASAN_TESTS)
 
 corpus: $(FUZZ_PROGRAMS)
 	@for t in $^; do name=$$(basename $$t); \

@@ -9,6 +9,7 @@ where a peer is missing.
     cells.py     cells without a server        client.py   a server and its client
     service.py   the same over HTTP            peers.py    what we are measured beside
     tools.py     tools called from code       privacy.py  personal data
+    sentences.py sentence models
 
 Quiet the machine first: two cores are few, and everything here takes turns on them.
 """
@@ -21,6 +22,7 @@ import sys
 
 import cells
 import privacy
+import sentences
 import service
 import table
 import tools
@@ -57,7 +59,7 @@ PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
     service.upload, tools.tool_call, tools.comparison, privacy.privacy_scan,
-    privacy.privacy_spine, json_speed, schema_speed)}
+    privacy.privacy_spine, json_speed, schema_speed, sentences.sentences)}
 
 
 def main():

@@ -18,6 +18,7 @@ int cli_serve(int argc, char **argv);
 int cli_mcp(int argc, char **argv);
 int cli_keys(int argc, char **argv);
 int cli_tools(int argc, char **argv);
+int cli_skills(int argc, char **argv);
 int cli_migrate(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_users(int argc, char **argv);
@@ -29,6 +30,7 @@ int cli_policies(int argc, char **argv);
 int cli_config(int argc, char **argv);
 int cli_privacy(int argc, char **argv);
 int cli_schema(int argc, char **argv);
+int cli_models(int argc, char **argv);
 
 /* "retort: text" on stderr, and the status that fits the error. */
 int cli_complain(const rt_error *err);

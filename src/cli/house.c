@@ -105,8 +105,16 @@ bool cli_house_open(cli_house *h, rt_error *err)
     return rt_shelf_open(&config, &h->shelf, err) || rt_wrap(err, "open the artifacts");
 }
 
+rt_models *cli_house_models(cli_house *h)
+{
+    if (!h->models)
+        h->models = rt_models_new(h->settings.models.directory);
+    return h->models;
+}
+
 void cli_house_close(cli_house *h)
 {
+    rt_models_free(h->models);
     rt_shelf_close(h->shelf);
     rt_vault_close(h->vault);
     rt_store_close(h->store);

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/settings.h"
+#include "models/models.h"
 #include "store/store.h"
 #include "tools/tools.h"
 
@@ -17,6 +18,7 @@ typedef struct cli_house {
     rt_store *store;
     rt_vault *vault;
     rt_shelf *shelf;
+    rt_models *models; /* cli_house_models() has it */
     rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
 } cli_house;
 
@@ -29,6 +31,7 @@ bool cli_house_lock(cli_house *house, rt_error *err);
 bool cli_house_open_store(cli_house *house, rt_error *err); /* without bringing it up to date */
 /* For commands that look: a mistyped data directory must not become a new, empty house. */
 bool cli_house_exists(cli_house *house, rt_error *err);
+rt_models *cli_house_models(cli_house *house); /* the installed ones; open until the house closes */
 void cli_house_close(cli_house *house);
 
 /* The registry of tools, with the toolbox and the MCP servers of the settings in it. `local` may be

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LAYERS_MAX    32
-#define LANGUAGES_MAX 32
+#define LAYERS_MAX 32
 
 static bool has_flag(int argc, char **argv, const char *flag)
 {
@@ -58,6 +57,7 @@ static void write_languages(const rt_language *list, size_t count)
     for (size_t i = 0; i < count; i++) {
         rt_jw_object(&w);
         rt_jw_kstr(&w, "name", rt_str_of(list[i].name));
+        rt_jw_kstr(&w, "about", list[i].about);
         rt_jw_kbool(&w, "available", list[i].is_available);
         rt_jw_kstr(&w, "version", list[i].version);
         if (!list[i].is_available)
@@ -72,7 +72,7 @@ int cli_languages(int argc, char **argv)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_error err = { 0 };
-    rt_language list[LANGUAGES_MAX];
+    rt_language list[RT_LANGUAGES_MAX];
     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;
     if (has_flag(argc, argv, "--help")) {
         puts(
@@ -83,7 +83,7 @@ int cli_languages(int argc, char **argv)
         return EXIT_USAGE;
     if (!open_local(&local, &err))
         return cli_complain(&err);
-    size_t count = local->languages(local, &arena, list, LANGUAGES_MAX);
+    size_t count = local->languages(local, &arena, list, RT_LANGUAGES_MAX);
     if (has_flag(argc, argv, "--json")) {
         write_languages(list, count);
         return EXIT_GOOD;
@@ -158,6 +158,10 @@ int cli_validate(int argc, char **argv)
     if (!open_local(&local, &err) ||
         !local->validate(local, code, rt_str_of(known->name), &arena, &verdict, &err))
         return cli_complain(&err);
+    if (!verdict.is_implemented) {
+        rt_fail(&err, RT_UNSUPPORTED, "there is no checker for %s", known->name);
+        return cli_complain(&err);
+    }
     printf("%.*s\n", RT_FMT(verdict.risks));
     return verdict.is_safe ? EXIT_GOOD : EXIT_FAILED;
 }

@@ -65,7 +65,7 @@ static void *warm(void *arg)
 {
     cli_service *s = arg;
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
-    rt_language languages[16];
+    rt_language languages[RT_LANGUAGES_OURS];
     rt_engine_languages(s->engine, &arena, languages, RT_COUNT(languages));
     return NULL;
 }

@@ -283,6 +283,17 @@ static rt_str base_name(const char *path)
     return rt_str_of(slash ? slash + 1 : path);
 }
 
+/* A module is no text: it travels in base64. */
+static bool wrap_module(options *o, rt_run *run, rt_error *err)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    if (!rt_str_starts(run->code, RT_STR("\0asm")))
+        return true;
+    rt_base64(&text, run->code);
+    run->code = rt_arena_str(o->arena, rt_buf_str(&text));
+    return rt_buf_ok(&text, err);
+}
+
 static bool read_code(options *o, rt_run *run, rt_error *err)
 {
     const rt_language *known = NULL;
@@ -306,8 +317,9 @@ static bool read_code(options *o, rt_run *run, rt_error *err)
                                 : (rt_str){ 0 };
     if (run->language.len == 0)
         return rt_fail(err, RT_INVALID,
-                       "which language? use -l python, -l javascript, -l typescript or -l bash");
-    return true;
+                       "which language? use -l python, -l javascript, -l typescript or -l bash; "
+                       "'retort languages' lists them all");
+    return wrap_module(o, run, err);
 }
 
 /* What comes on our stdin goes to the code's, if it is a pipe or a file and was not the code. */

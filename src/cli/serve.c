@@ -245,6 +245,7 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->cache = s->cache;
     config->telemetry = s->telemetry;
     config->tools = s->tools;
+    config->skills = s->skills;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -303,6 +304,13 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+/* Once: an operator who takes them out does not find them again. */
+static bool bring_samples(service *s, rt_error *err)
+{
+    return !s->wants_samples || !s->house.settings.tools.has_samples ||
+           rt_toolbox_seed_once(s->house.store, err);
+}
+
 bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
 {
     if (!open_runtime(s, err))
@@ -311,7 +319,8 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     block_signals(signals);
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
-           cli_tools_open(&s->house, s->runtime, &s->tools, err) && open_engine(s, err);
+           bring_samples(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err) &&
+           open_engine(s, err) && cli_skills_open(s, err);
 }
 
 /* ---- serving ---- */
@@ -385,6 +394,8 @@ void cli_service_close(service *s)
         _exit(EXIT_FAILED); /* it still uses what would be freed now */
     }
     rt_tools_close(s->tools);
+    rt_skills_close(s->skills);
+    rt_models_free(s->models);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);
@@ -414,7 +425,7 @@ int cli_serve(int argc, char **argv)
 {
     service s = { 0 };
     sigset_t signals;
-    rt_language languages[16];
+    rt_language languages[RT_LANGUAGES_OURS];
     rt_error err = { 0 };
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -423,6 +434,7 @@ int cli_serve(int argc, char **argv)
         }
     s.swept_ms = s.retained_ms = rt_wall_ms() - RETENTION_EVERY_MS;
     s.has_mcp_fixture = cli_service_flag(&argc, argv, "--mcp-fixture");
+    s.wants_samples = true;
     bool ok = cli_house_read(&s.house, &argc, argv, &err);
     if (ok && argc > 1)
         ok = cli_settings_unknown_flag(argv[1], &err);

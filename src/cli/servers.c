@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-#include "tools/mcp.h"
-
 #define CONFIG_BYTES_MAX ((size_t)4 << 20)
 
 extern char **environ;
@@ -54,12 +52,23 @@ static bool add_servers(cli_house *h, rt_tools *tools, rt_error *err)
     return true;
 }
 
+/* Without a model the search has vectors of its own. */
+static bool find_model(cli_house *h, const rt_model **out, rt_error *err)
+{
+    *out = NULL;
+    if (h->settings.models.default_name.len == 0)
+        return true;
+    return rt_models_find(cli_house_models(h), h->settings.models.default_name, out, err) ||
+           rt_wrap(err, "models.default");
+}
+
 bool cli_tools_open(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *err)
 {
     rt_toolbox_config config = { .store = h->store, .run = cli_toolbox_run, .run_ctx = local };
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_tools_config registry = { .store = h->store };
     rt_provider *box;
-    if (!rt_tools_open(&(rt_tools_config){ .store = h->store }, &tools, err) ||
+    if (!find_model(h, &registry.model, err) || !rt_tools_open(&registry, &tools, err) ||
         !rt_toolbox_open(&config, &box, err) || !rt_tools_add(tools, box, err) ||
         !add_servers(h, tools, err))
         return false;

@@ -10,6 +10,7 @@
 #include "cli/house.h"
 #include "engine/engine.h"
 #include "server/server.h"
+#include "skills/skills.h"
 #include "telemetry/telemetry.h"
 
 typedef struct cli_service {
@@ -19,12 +20,19 @@ typedef struct cli_service {
     rt_telemetry *telemetry;
     rt_engine *engine;
     rt_tools *tools;
+    rt_skills *skills;
+    rt_models *models;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
-    bool is_guarded; /* keys are asked for */
+    bool wants_samples; /* unless the settings say no */
+    bool is_guarded;    /* keys are asked for */
 } cli_service;
+
+/* The skills of a house: the built-in ones, those of the settings and of the data directory. The
+ * service's engine may be missing for those who only look. (skills.c) */
+bool cli_skills_open(cli_service *s, rt_error *err);
 
 /* Everything up to the engine, for a house that was read and locked. From then on the signals that
  * end a program wait to be taken. */

@@ -156,6 +156,7 @@ static void gather_defaults(loader *l)
                default_data_dir(l->world, l->arena), origin);
     cli_gather(&l->found, cli_setting_find(RT_STR("node.name")), rt_str_of(host), origin);
     cli_gather(&l->found, cli_setting_find(RT_STR("database.url")), RT_STR(""), origin);
+    cli_gather(&l->found, cli_setting_find(RT_STR("models.directory")), RT_STR(""), origin);
 }
 
 /* ---- applying ---- */
@@ -227,6 +228,10 @@ static void derive(loader *l)
     } else if (s->database.url.len == 0) {
         s->database.url = rt_arena_printf(l->arena, "sqlite://%.*s/retort.db", RT_FMT(s->data_dir));
         *url = (cli_origin){ CLI_DEFAULT, RT_STR("default") };
+    }
+    if (s->models.directory.len == 0) {
+        s->models.directory = rt_arena_printf(l->arena, "%.*s/models", RT_FMT(s->data_dir));
+        *origin_of(l, "models.directory") = (cli_origin){ CLI_DEFAULT, RT_STR("default") };
     }
     if (s->is_debug && level->layer == CLI_DEFAULT) {
         s->log.level = RT_LOG_DEBUG;

@@ -98,6 +98,7 @@ typedef struct rt_settings {
     } sessions;
     struct {
         cli_words granted, needs_approval, sees_pii; /* patterns: "github:*" */
+        bool has_samples;
     } tools;
     struct {
         rt_str config; /* a file; empty: mcp.json in data_dir, if there is one */
@@ -138,10 +139,15 @@ typedef struct rt_settings {
     struct {
         rt_str directory;
         bool is_approval_needed;
+        cli_words allowed;
+        unsigned privacy; /* an rt_privacy_mode: note is off */
     } skills;
     struct {
         rt_str model;
     } embedding;
+    struct {
+        rt_str directory, default_name; /* the latter empty: none */
+    } models;
     struct {
         rt_str api_key;
     } gemini;

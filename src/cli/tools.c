@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools.c - `retort tools seed|list|search|show|call|import`.
+ * tools.c - `retort tools seed|list|search|show|call|stubs|prompt|import`.
  */
 #include "cli/house.h"
 #include "tools/tools.h"
@@ -18,6 +18,9 @@ static const char help[] =
     "       retort tools show NAME                           all about a tool, with its schemas\n"
     "       retort tools call NAME [JSON]                    call it with these arguments\n"
     "       retort tools import FILE                         a JSON array of tools, to be found\n"
+    "       retort tools stubs NAME [--language python]      declarations for code that calls it\n"
+    "       retort tools prompt [NAME] [--category NAME]     what to tell an agent about its "
+    "tools\n"
     "       retort tools seed                                the sample tools\n\n"
     "--jsonl answers each line with {\"query\":…,\"names\":[…]}, best first. Settings "
     "(--data-dir,\n"
@@ -26,7 +29,7 @@ static const char help[] =
 typedef struct options {
     rt_str words[2]; /* what is no option */
     size_t word_count;
-    rt_str category;
+    rt_str category, language;
     uint64_t limit;
     bool is_json, is_jsonl;
 } options;
@@ -40,6 +43,10 @@ static bool read_option(options *o, int argc, char **argv, int *i, rt_error *err
         return o->is_jsonl = true;
     if ((value = cli_option(argc, argv, i, "--category", err))) {
         o->category = rt_str_of(value);
+        return true;
+    }
+    if ((value = cli_option(argc, argv, i, "--language", err))) {
+        o->language = rt_str_of(value);
         return true;
     }
     if ((value = cli_option(argc, argv, i, "--limit", err))) {
@@ -302,6 +309,36 @@ static bool show(cli_house *h, const options *o, rt_error *err)
     return print_json(&pretty, err);
 }
 
+static bool stubs(cli_house *h, const options *o, rt_error *err)
+{
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_stub_language language = RT_STUB_TYPESCRIPT;
+    rt_tool tool;
+    if (!need(o, 1, 1, "stubs NAME [--language typescript|python]", err) ||
+        (o->language.len && !rt_stub_language_parse(o->language, &language, err)) ||
+        !open_store(h, err) || !open_tools(h, NULL, &tools, err) ||
+        !rt_tools_find(tools, o->words[0], &h->arena, &tool, err))
+        return false;
+    return rt_write_all(STDOUT_FILENO, rt_tool_stub(&tool, language, &h->arena), err);
+}
+
+static bool prompt(cli_house *h, const options *o, rt_error *err)
+{
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = NULL;
+    rt_str text;
+    if (!need(o, 0, 1, "prompt [NAME] [--category NAME]", err) || !open_store(h, err) ||
+        !open_tools(h, NULL, &tools, err))
+        return false;
+    if (o->word_count > 0) {
+        if (!rt_prompt_tool(tools, h->store, o->words[0], &h->arena, &text, err))
+            return false;
+    } else {
+        text = o->category.len ? rt_prompt_tools(tools, o->category, &h->arena)
+                               : rt_prompt_system(tools, &h->arena);
+    }
+    return rt_write_all(STDOUT_FILENO, text, err);
+}
+
 static bool call(cli_house *h, const options *o, rt_error *err)
 {
     rt_runtime *local RT_CLEANUP(rt_runtime_closep) = NULL;
@@ -360,8 +397,8 @@ static const struct {
     const char *name;
     bool (*call)(cli_house *h, const options *o, rt_error *err);
 } commands[] = {
-    { "search", search }, { "list", list },     { "show", show },
-    { "call", call },     { "import", import }, { "seed", seed },
+    { "search", search }, { "list", list }, { "show", show },   { "call", call },
+    { "import", import }, { "seed", seed }, { "stubs", stubs }, { "prompt", prompt },
 };
 
 int cli_tools(int argc, char **argv)
@@ -382,6 +419,6 @@ int cli_tools(int argc, char **argv)
                        ? EXIT_GOOD
                        : cli_complain(&err);
     rt_fail(&err, RT_INVALID,
-            "usage: retort tools seed|list|search|show|call|import; --help says more");
+            "usage: retort tools seed|list|search|show|call|stubs|prompt|import; --help says more");
     return cli_complain(&err);
 }

@@ -50,6 +50,10 @@ bool engine_compose(passage *p, rt_error *err)
         rt_jw_kstr(&w, "session_id", p->request->session_id);
     write_pii(p, &w);
     write_calls(p, &w);
+    if (p->route.runtime) {
+        rt_jw_key(&w, RT_STR("route"));
+        rt_route_write(&p->route, &w);
+    }
     rt_jw_kobject(&w, "cost");
     rt_jw_ku64(&w, "tokens", p->tokens);
     rt_jw_kdouble(&w, "usd", p->cost_usd);

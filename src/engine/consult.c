@@ -16,7 +16,7 @@
  * only those pay for who want the cache. */
 static rt_str runtime_version(rt_engine *e)
 {
-    rt_language languages[16];
+    rt_language languages[RT_LANGUAGES_OURS];
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     pthread_mutex_lock(&e->lock);
     if (e->runtime_version.len == 0) {
@@ -48,7 +48,8 @@ static void make_key(passage *p)
 {
     if (p->request->cache == RT_CACHE_BYPASS || p->request->session_id.len > 0)
         return;
-    rt_str parts[] = { rt_str_of(p->request_hash), runtime_version(p->engine), describe_tools(p) };
+    rt_str parts[] = { rt_str_of(p->request_hash), runtime_version(p->engine), describe_tools(p),
+                       rt_language_mark(p->language, p->arena) };
     engine_hash(parts, RT_COUNT(parts), p->cache_key);
 }
 

@@ -70,7 +70,7 @@ void engine_enlist(passage *p)
     if (r->on_work)
         r->on_work(r->work_ctx);
     if (!p->id.ptr)
-        p->id = rt_id_new("exec", p->arena);
+        p->id = r->id.len ? r->id : rt_id_new("exec", p->arena);
     if (!p->canceller) {
         rt_canceller_init(&p->own_canceller);
         p->canceller = &p->own_canceller;
@@ -89,6 +89,8 @@ bool engine_admit(passage *p, rt_error *err)
         return false;
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
+    if (r->is_nested)
+        return true;
     if (!engine_admission_enter(e->admission, group, memory, p->canceller, &p->place,
                                 &p->queue_wait_us, err)) {
         rt_metric_add(e->config.telemetry, RT_METRIC_REJECTED,
@@ -239,6 +241,7 @@ bool rt_engine_open(const rt_engine_config *config, rt_engine **out, rt_error *e
         !rt_approval_recover(config->store, e->config.host, rt_wall_ms(), &lost, err))
         return rt_wrap(err, "open the engine");
     e->sessions = engine_sessions_new(e);
+    engine_route_prime(e);
     *out = RT_TAKE(e);
     return true;
 }
@@ -261,6 +264,7 @@ void rt_engine_close(rt_engine *e)
     engine_approvals_free(e->approvals);
     engine_registry_free(e->registry);
     engine_admission_free(e->admission);
+    rt_router_free(e->router);
     rt_privacy_patterns_freep(&e->patterns);
     pthread_mutex_destroy(&e->lock);
     rt_arena_done(&e->arena);
@@ -346,4 +350,9 @@ void rt_engine_stats_write(const rt_engine_stats *s, rt_json_writer *w)
     rt_jw_ku64(w, "sessions", s->sessions);
     rt_jw_kbool(w, "stopping", s->is_stopping);
     rt_jw_end(w);
+}
+
+rt_router *rt_engine_router(rt_engine *engine)
+{
+    return engine->router;
 }

@@ -95,6 +95,7 @@ typedef struct passage {
     rt_privacy_options scan;       /* what is looked for */
     rt_privacy_patterns *patterns; /* of this run alone; scan.patterns may be the engine's */
     rt_str input, stdin_data;      /* as the code sees them */
+    rt_json input_json;            /* the same, when it was parsed already; absent: it was not */
     rt_str kept_value;        /* the answer's, before anything was put back: what may be kept */
     rt_privacy_vault *vault;  /* what the tokens of this run stand for */
     pthread_mutex_t pii_lock; /* of these two while the code runs (protect_tools.c) */
@@ -103,6 +104,7 @@ typedef struct passage {
     engine_grant grant;               /* what its code may call */
     engine_desk_report calls;
 
+    rt_route route; /* which runtime takes it, and why */
     bool has_outcome;
     rt_outcome outcome;
     uint64_t full_output_bytes; /* value, stdout and stderr before they were cut */
@@ -121,6 +123,7 @@ bool engine_protect_input(passage *p, rt_error *err);   /* protect.c: personal d
 bool engine_reserve(passage *p, rt_error *err);         /* reserve.c: id, idempotency key */
 bool engine_consult(passage *p, rt_error *err);         /* consult.c: the cache */
 bool engine_admit(passage *p, rt_error *err);           /* engine.c: a slot */
+bool engine_route(passage *p, rt_error *err);           /* route.c: which runtime */
 bool engine_run(passage *p, rt_error *err);             /* run.c */
 bool engine_protect_output(passage *p, rt_error *err);  /* protect.c: and out */
 bool engine_validate_output(passage *p, rt_error *err); /* validate.c */
@@ -161,6 +164,12 @@ bool engine_is_private(const passage *p);
 /* An event for whoever watches; false: the watcher has gone. */
 bool engine_tell(passage *p, const char *event, rt_str json);
 bool engine_tell_output(passage *p, int stream, rt_str text); /* run.c */
+
+/* -- Routes (route.c) ---------------------------------------------------------------------------
+ */
+
+void engine_route_prime(rt_engine *e); /* makes the router, which knows the newest runs */
+bool engine_route_read(rt_json value, rt_route_ask *out, rt_error *err);
 
 /* -- Walking (engine.c) ------------------------------------------------------------------------ */
 
@@ -219,6 +228,7 @@ struct rt_engine {
     registry *registry;
     sessions *sessions;
     approvals *approvals;
+    rt_router *router;
     rt_arena arena;          /* what lives as long as the engine */
     rt_privacy_options scan; /* what is looked for unless a run says otherwise */
     rt_privacy_patterns *patterns;

@@ -10,7 +10,6 @@
 #include "engine/engine_internal.h"
 
 #define LISTING_MS 20000 /* how long a server that is just starting may take */
-#define CALL_MS    60000
 
 /* ---- grants ---- */
 
@@ -124,13 +123,16 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
     rt_trace_format(&span.context, traceparent);
     rt_tool_call call = { .tool = p->tool.name,
                           .arguments = p->arguments,
-                          .deadline_ns =
-                              r->deadline_ns ? r->deadline_ns : rt_now_ns() + CALL_MS * 1000000ull,
+                          .deadline_ns = r->deadline_ns,
                           .cancel_fd = r->canceller ? r->canceller->wake : -1,
                           .on_progress = r->on_progress,
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
-                          .run = r->execution_id };
+                          .run = r->execution_id,
+                          .organisation_id = r->caller->organisation_id,
+                          .workspace_id = r->caller->workspace_id,
+                          .user_id = r->caller->user_id,
+                          .key_id = r->caller->key_id };
     bool ok = rt_tools_call(e->config.tools, &call, arena, out, err);
     bool is_failure = !ok || out->is_error;
     if (is_failure)

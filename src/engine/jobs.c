@@ -320,7 +320,13 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->agent_type,
         &to->tool_id,
         &to->user_id,
+        &to->id,
+        &to->prelude.code,
+        &to->prelude.name,
+        &to->skill_name,
+        &to->skill_version,
         &to->intent,
+        &to->route.runtime,
     };
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         if (texts[i]->ptr)

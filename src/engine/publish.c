@@ -8,7 +8,8 @@ static void publish_metrics(const passage *p)
 {
     rt_telemetry *t = p->engine->config.telemetry;
     const rt_outcome *o = &p->outcome;
-    const char *language = p->language->name, *runtime = p->engine->config.runtime->name;
+    const char *language = p->language->name,
+               *runtime = p->route.runtime ? p->route.name : p->engine->config.runtime->name;
     const char *labels[] = { language, runtime, rt_status_name(o->status) };
     rt_metric_add(t, RT_METRIC_EXECUTIONS, labels, 1);
     rt_metric_observe(t, RT_METRIC_DURATION, labels, (double)o->wall_us / 1e6);
@@ -31,6 +32,11 @@ static void describe_span(passage *p)
     const rt_outcome *o = &p->outcome;
     rt_span *s = &p->span;
     rt_span_str(s, "code.runtime", o->runtime);
+    if (p->route.runtime) {
+        rt_span_str(s, "code.runtime_selected", rt_str_of(p->route.name));
+        rt_span_str(s, "code.routing_reason",
+                    strcmp(p->route.reason, "explicit") == 0 ? RT_STR("explicit") : RT_STR("auto"));
+    }
     rt_span_str(s, "code.language", rt_str_of(p->language->name));
     rt_span_bool(s, "code.sandbox", true);
     rt_span_double(s, "code.memory_mb", (double)o->memory_peak_bytes / (1 << 20));

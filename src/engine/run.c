@@ -26,13 +26,21 @@ static bool tell_start(passage *p)
     return engine_tell(p, "started", json);
 }
 
+/* WasmEdge itself, where somebody wants it and it is installed. */
+static rt_str language_for(const passage *p)
+{
+    const rt_language *edge = rt_language_find(RT_STR("wasmedge"));
+    bool is_wanted = strcmp(p->route.name, "wasmedge") == 0;
+    bool is_there = is_wanted && edge && rt_language_mark(edge, p->arena).len > 0;
+    return rt_str_of(is_there ? edge->name : p->language->name);
+}
+
 bool engine_run(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
-    rt_runtime *runtime = p->engine->config.runtime;
     bool is_heard = r->on_event && p->privacy.mode == RT_PRIVACY_OFF; /* else see protect.c */
-    rt_run run = { .language = rt_str_of(p->language->name),
-                   .code = r->code,
+    rt_run run = { .code = r->code,
+                   .prelude = r->prelude,
                    .name = r->name,
                    .policy = &p->policy,
                    .input = p->input,
@@ -48,6 +56,10 @@ bool engine_run(passage *p, rt_error *err)
         p->outcome.id = p->id;
         return true; /* the input does not fit: nothing is run for it */
     }
+    if (!engine_route(p, err))
+        return false;
+    rt_runtime *runtime = p->route.runtime;
+    run.language = language_for(p);
     if (!tell_start(p))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     run.desk = engine_desk_open(p);
@@ -57,5 +69,7 @@ bool engine_run(passage *p, rt_error *err)
         return false;
     p->has_outcome = true;
     p->outcome.id = p->id;
+    rt_router_note(p->engine->router, &p->route, rt_str_of(p->code_hash), p->outcome.wall_us,
+                   p->outcome.status == RT_STATUS_SUCCESS);
     return true;
 }

@@ -124,7 +124,7 @@ static void conclude_exit(progress *p)
                       (rt_str){ 0 });
 }
 
-/* A shell answers with what it printed. */
+/* A shell, and any other program, answers with what it printed. */
 static void answer_with_output(progress *p)
 {
     rt_outcome *out = p->out;
@@ -170,12 +170,13 @@ static void read_answer(progress *p)
 void runtimes_conclude(progress *p, const guest_kind *kind)
 {
     rt_outcome *out = p->out;
-    bool is_shell = strcmp(kind->language, "bash") == 0;
     out->out = rt_arena_str(p->arena, rt_buf_str(&p->text[0]));
     out->err = rt_arena_str(p->arena, rt_buf_str(&p->text[1]));
     out->cpu_us = p->usage.cpu_us;
     out->memory_peak_bytes = p->usage.memory_peak_bytes;
     out->exit_code = exit_code_of(p);
+    if (kind->launch)
+        runtimes_launch_forget(out, kind->launch);
     if (conclude_interruption(p)) {
         out->exit_code = out->exit_code ? out->exit_code : 1;
         return;
@@ -183,10 +184,12 @@ void runtimes_conclude(progress *p, const guest_kind *kind)
     read_answer(p);
     if (!out->has_error)
         conclude_exit(p);
-    if (is_shell && out->has_error)
+    if (kind->launch && out->has_error)
+        runtimes_launch_explain(out, kind->launch, p->arena);
+    else if (kind->is_program && out->has_error)
         runtimes_read_shell_error(out, p->arena);
     conclude_limits(p);
-    if (is_shell)
+    if (kind->answers_by_output)
         answer_with_output(p);
     runtimes_explain(out, p->run->policy, p->arena);
 }

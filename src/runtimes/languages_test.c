@@ -28,7 +28,14 @@ Test(languages, names_and_aliases_are_found)
         { " py ", "none" },
         { "py python3", "none" },
         { "pyt", "none" },
-        { "ruby", "none" },
+        { "sql", "sql" },
+        { "sqlite", "sql" },
+        { "wasm", "wasm" },
+        { "ruby", "ruby" },
+        { "rb", "ruby" },
+        { "c++", "cpp" },
+        { "elixir", "elixir" },
+        { "cobol", "none" },
         { "Python", "none" },
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++)
@@ -40,16 +47,30 @@ Test(languages, names_and_aliases_are_found)
 Test(languages, a_file_is_known_by_its_ending)
 {
     static const char *const cases[][2] = {
-        { "a.py", "python" },      { "/x/y/a.js", "javascript" },
-        { "a.mjs", "javascript" }, { "a.cjs", "javascript" },
-        { "a.ts", "typescript" },  { "a.mts", "typescript" },
-        { "a.sh", "bash" },        { "a.bash", "bash" },
-        { "a.b.py", "python" },    { ".py", "python" },
-        { "a.PY", "none" },        { "py", "none" },
-        { "a.", "none" },          { "", "none" },
-        { ".", "none" },           { "dir.py/file", "none" },
-        { "/", "none" },           { "a.py/", "none" },
+        { "a.py", "python" },
+        { "/x/y/a.js", "javascript" },
+        { "a.mjs", "javascript" },
+        { "a.cjs", "javascript" },
+        { "a.ts", "typescript" },
+        { "a.mts", "typescript" },
+        { "a.sh", "bash" },
+        { "a.bash", "bash" },
+        { "a.b.py", "python" },
+        { ".py", "python" },
+        { "a.PY", "none" },
+        { "py", "none" },
+        { "a.", "none" },
+        { "", "none" },
+        { ".", "none" },
+        { "dir.py/file", "none" },
+        { "/", "none" },
+        { "a.py/", "none" },
         { "a.txt", "none" },
+        { "a.sql", "sql" },
+        { "a.wasm", "wasm" },
+        { "a.rb", "ruby" },
+        { "a.c", "c" },
+        { "a.exs", "elixir" },
     };
     for (size_t i = 0; i < RT_COUNT(cases); i++)
         cr_expect_str_eq(language(rt_language_of_file(rt_str_of(cases[i][0]))), cases[i][1], "'%s'",
@@ -62,8 +83,9 @@ Test(languages, an_unknown_one_is_answered_with_those_there_are)
     rt_error err = { 0 };
     cr_expect(!rt_language_unknown(RT_STR("cobol"), &err));
     cr_expect_eq(err.code, RT_UNSUPPORTED);
-    cr_expect_str_eq(err.text,
-                     "unknown language 'cobol'; use one of: python, javascript, typescript, bash");
+    cr_expect(strstr(err.text, "unknown language 'cobol'; use one of: python, javascript, "
+                               "typescript, bash, sql, wasm, awk, c, "),
+              "%s", err.text);
     cr_expect(!rt_language_unknown((rt_str){ 0 }, &err));
     cr_expect_eq(err.code, RT_INVALID);
     for (const char *at = strchr(err.text, ':') + 1; at; at = strchr(at, ',')) {
@@ -74,32 +96,40 @@ Test(languages, an_unknown_one_is_answered_with_those_there_are)
     }
 }
 
-Test(languages, each_has_a_guest_and_a_checker)
+Test(languages, each_has_a_guest)
 {
-    static const char *const names[] = { "python", "javascript", "typescript", "bash" };
-    for (size_t i = 0; i < RT_COUNT(names); i++) {
-        const guest_kind *kind = runtimes_guest(rt_str_of(names[i]));
-        cr_assert_not_null(kind);
-        cr_expect_str_eq(kind->language, names[i]);
+    const rt_language *l;
+    cr_assert_null(runtimes_languages_error(), "%s", runtimes_languages_error()->text);
+    for (size_t i = 0; (l = runtimes_language_at(i)); i++) {
+        const guest_kind *kind = runtimes_guest(rt_str_of(l->name));
+        cr_assert_not_null(kind, "%s", l->name);
+        cr_expect_str_eq(kind->language, l->name);
         cr_expect_lt(strlen(kind->zygote), RT_ZYGOTE_NAME_MAX);
-        const checker *check = runtimes_checker(rt_str_of(names[i]));
-        cr_assert_not_null(check);
-        cr_expect_not_null(runtimes_guest(rt_str_of(check->runs_in)),
-                           "the checker of %s runs somewhere", names[i]);
+        cr_expect_eq(kind->is_program, l->is_program);
+        const checker *check = runtimes_checker(rt_str_of(l->name));
+        cr_expect(!check || runtimes_guest(rt_str_of(check->runs_in)),
+                  "the checker of %s runs somewhere", l->name);
     }
     cr_expect_null(runtimes_guest(RT_STR("py")), "aliases are resolved before");
     cr_expect_null(runtimes_checker(RT_STR("py")));
+}
+
+Test(languages, those_with_a_parser_have_a_checker)
+{
+    static const char *const names[] = { "python", "javascript", "typescript", "bash" };
+    for (size_t i = 0; i < RT_COUNT(names); i++)
+        cr_expect_not_null(runtimes_checker(rt_str_of(names[i])), "%s", names[i]);
 }
 
 Test(languages, only_code_that_names_a_heavy_module_gets_the_heavy_zygote)
 {
     const guest_kind *python = runtimes_guest(RT_STR("python")),
                      *node = runtimes_guest(RT_STR("javascript"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, RT_STR("return 1")), "python"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("return 1") }), "python"));
     cr_expect(
-        rt_str_eq_c(runtimes_zygote_for(python, RT_STR("import numpy as np")), "python-data"));
+        rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("import numpy as np") }), "python-data"));
     cr_expect(
-        rt_str_eq_c(runtimes_zygote_for(python, RT_STR("from pandas import *")), "python-data"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(node, RT_STR("import numpy")), "node"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, (rt_str){ 0 }), "python"));
+        rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("from pandas import *") }), "python-data"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(node, &(rt_run){ .code = RT_STR("import numpy") }), "node"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = (rt_str){ 0 } }), "python"));
 }

@@ -26,14 +26,30 @@
 #define ARTIFACT_BYTES_MAX (32ull << 20)
 #define GUESTS_PLACE       "/retort"
 #define NODE_PLACE         "/retort-node"
+#define LAUNCHER           GUESTS_PLACE "/launch/retort-launch"
+#define ZYGOTES_MAX        24 /* of them six are ours */
+#define ENTRIES_MAX        48 /* of the root, those of language files too */
 
 typedef struct local {
     rt_runtime base;
     rt_sandbox *sandbox;
+    templates *templates;
     char guests[PATH_MAX];
 } local;
 
 /* ---- checking ---- */
+
+static bool check_code(rt_str code, const rt_policy *policy, rt_error *err)
+{
+    if (code.len > policy->code_bytes)
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", code.len,
+                       (unsigned long long)policy->code_bytes);
+    if (code.len > 0 && memchr(code.ptr, '\0', code.len))
+        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
+    if (!rt_utf8_valid(code))
+        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
+    return true;
+}
 
 static bool check_run(const rt_run *run, const rt_language **language, rt_error *err)
 {
@@ -42,14 +58,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
         return rt_language_unknown(run->language, err);
     if (rt_str_trim(run->code).len == 0)
         return rt_fail(err, RT_INVALID, "MISSING_CODE: there is no code to run");
-    if (run->code.len > run->policy->code_bytes)
-        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed",
-                       run->code.len, (unsigned long long)run->policy->code_bytes);
-    if (memchr(run->code.ptr, '\0', run->code.len))
-        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
-    if (!rt_utf8_valid(run->code))
-        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
-    return true;
+    return check_code(run->code, run->policy, err) &&
+           check_code(run->prelude.code, run->policy, err);
 }
 
 bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
@@ -153,6 +163,8 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
     rt_jw_kstr(w, "language", rt_str_of(kind->language));
     rt_jw_kstr(w, "name", run->name);
     rt_jw_kstr(w, "code", run->code);
+    if (run->prelude.code.len > 0)
+        runtimes_write_prelude(w, &run->prelude);
     if (extras->input_index >= 0) {
         rt_jw_kobject(w, "input_fd");
         rt_jw_ki64(w, "index", extras->input_index);
@@ -180,6 +192,8 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
         rt_jw_kraw(w, "tools", run->desk->servers);
         rt_jw_ku64(w, "argument_bytes", p->output_bytes);
     }
+    if (kind->launch)
+        runtimes_launch_write(w, kind->launch);
     if (is_kept)
         rt_jw_ku64(w, "answer_bytes", p->output_bytes);
     if (extras->stdin_index >= 0)
@@ -230,7 +244,7 @@ static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, i
  */
 static bool press(progress *p, rt_cell *cell)
 {
-    unsigned interrupts = p->run->live ? INTERRUPTS_MAX : 0;
+    unsigned interrupts = p->run->live && !p->is_copy ? INTERRUPTS_MAX : 0;
     bool is_gentle = p->pressed < interrupts && !p->was_frame_too_big;
     if (p->pressed > interrupts)
         return false;
@@ -422,7 +436,7 @@ static bool run_in(rt_cell *cell, progress *p, const guest_kind *kind, uint64_t 
 static bool run_fresh(local *l, progress *p, const guest_kind *kind, uint64_t began, rt_error *err)
 {
     const rt_run *run = p->run;
-    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run->code));
+    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run));
     spec.has_cancel_fd = run->canceller != NULL;
     spec.cancel_fd = run->canceller ? run->canceller->wake : -1;
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
@@ -455,7 +469,7 @@ static bool run_live(progress *p, const guest_kind *kind, uint64_t began, rt_err
     bool ok =
         rt_cell_begin(cell, run->policy->cpu_ms, run->canceller ? run->canceller->wake : -1, err) &&
         run_in(cell, p, kind, began, err);
-    if (ok && rt_cell_is_over(cell))
+    if (ok && !p->is_copy && rt_cell_is_over(cell))
         tell_end(p);
     runtimes_live_give(run->live);
     return ok;
@@ -472,15 +486,29 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
     if (rt_str_starts(run.code, RT_STR("\xef\xbb\xbf")))
         run.code = rt_str_slice(run.code, 3, run.code.len); /* an editor's mark, not code */
     const guest_kind *kind = runtimes_guest(rt_str_of(language->name));
+    if (!runtimes_launch_check(kind, run.policy, err))
+        return false;
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
+    runtimes_settle_prelude(&run, kind, arena);
+    rt_live *copy RT_CLEANUP(rt_live_closep) =
+        runtimes_use_prelude(((local *)self)->templates, self, &run, kind, arena);
+    run.live = copy ? copy : run.live;
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),
                          .is_parsed = true };
-    progress p = { .run = &run, .out = out, .arena = arena };
+    progress p = { .run = &run, .out = out, .arena = arena, .is_copy = copy != NULL };
     return run.live ? run_live(&p, kind, began, err)
                     : run_fresh((local *)self, &p, kind, began, err);
+}
+
+bool runtimes_local_run(rt_runtime *self, const rt_run *run, const guest_kind *kind,
+                        rt_arena *arena, rt_outcome *out, rt_error *err)
+{
+    *out = (rt_outcome){ .language = run->language, .is_parsed = true };
+    progress p = { .run = run, .out = out, .arena = arena };
+    return run_fresh((local *)self, &p, kind, rt_now_ns(), err);
 }
 
 rt_sandbox *runtimes_local_sandbox(rt_runtime *self)
@@ -500,6 +528,10 @@ static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *a
     if (!check_run(&judged, &known, err))
         return false;
     const checker *by = runtimes_checker(rt_str_of(known->name));
+    if (!by) {
+        *out = (rt_verdict){ .is_implemented = false, .risks = RT_STR("[]") };
+        return true;
+    }
     rt_str path = rt_arena_printf(arena, "%s/%s", l->guests, by->path), program;
     if (!rt_read_file(path.ptr, CHECKER_MAX, arena, &program, err))
         return rt_wrap(err, "the checker");
@@ -528,25 +560,31 @@ static bool validate(rt_runtime *self, rt_str code, rt_str language, rt_arena *a
     return true;
 }
 
+/* What a guest says of itself when it is warm; what a program says when it is asked. */
+static void look_at(local *l, const guest_kind *kind, rt_arena *arena, rt_language *out)
+{
+    rt_error err = { 0 };
+    rt_str about;
+    rt_json doc;
+    out->is_available =
+        kind->launch ? runtimes_launch_find(kind->launch, &err)
+                     : rt_sandbox_warm(l->sandbox, rt_str_of(kind->zygote), arena, &about, &err) &&
+                           rt_json_parse(about, arena, &doc, &err);
+    if (!out->is_available)
+        out->detail = rt_arena_str(arena, rt_str_of(err.text));
+    else if (kind->launch)
+        out->version = runtimes_launch_version(&l->base, kind, arena);
+    else
+        out->version = rt_json_str(rt_json_get_c(doc, "version"));
+}
+
 static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out, size_t max)
 {
-    static const char *const names[] = { "python", "javascript", "typescript", "bash" };
-    local *l = (local *)self;
     size_t count = 0;
-    for (; count < RT_COUNT(names) && count < max; count++) {
-        rt_language *one = &out[count];
-        rt_error err = { 0 };
-        rt_str about;
-        rt_json doc;
-        *one = *rt_language_find(rt_str_of(names[count]));
-        one->is_available =
-            rt_sandbox_warm(l->sandbox, rt_str_of(runtimes_guest(rt_str_of(one->name))->zygote),
-                            arena, &about, &err) &&
-            rt_json_parse(about, arena, &doc, &err);
-        if (one->is_available)
-            one->version = rt_json_str(rt_json_get_c(doc, "version"));
-        else
-            one->detail = rt_arena_str(arena, rt_str_of(err.text));
+    const rt_language *known;
+    for (; count < max && (known = runtimes_language_at(count)); count++) {
+        out[count] = *known;
+        look_at((local *)self, runtimes_guest(rt_str_of(known->name)), arena, &out[count]);
     }
     return count;
 }
@@ -554,6 +592,7 @@ static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out
 static void close_local(rt_runtime *self)
 {
     local *l = (local *)self;
+    runtimes_templates_free(l->templates);
     rt_sandbox_close(l->sandbox);
     free(l);
 }
@@ -607,6 +646,8 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_str guests, python, node;
     rt_local_find(config, &arena, &guests, &python, &node);
+    if (runtimes_languages_error())
+        return *err = *runtimes_languages_error(), false;
     if (guests.len == 0)
         return rt_fail(err, RT_NOT_FOUND,
                        "the guests are not beside the program; run 'make' again");
@@ -626,17 +667,26 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                        * after a fork copies the heap. */
                                       "--min-semi-space-size=16", "--max-semi-space-size=32",
                                       GUESTS_PLACE "/node/zygote.js",
-                                      config->pool_max > 0 ? "200" : "5", NULL };
+                                      config->pool_max > 0 ? "60" : "5", NULL };
     const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
-    const rt_zygote_spec zygotes[] = { { "python", python_argv },
-                                       { "python-data", data_argv },
-                                       { "node", node_argv },
-                                       { "bash", shell_argv } };
-    const rt_root_entry root[] = { { guests.ptr, GUESTS_PLACE }, { node.ptr, NODE_PLACE } };
+    const char *const sql_argv[] = { GUESTS_PLACE "/sql/retort-sql", NULL };
+    const char *const launch_argv[] = { LAUNCHER, NULL };
+    rt_zygote_spec zygotes[ZYGOTES_MAX] = { { "python", python_argv }, { "python-data", data_argv },
+                                            { "node", node_argv },     { "bash", shell_argv },
+                                            { "sql", sql_argv },       { "launch", launch_argv } };
+    rt_root_entry root[ENTRIES_MAX] = { { guests.ptr, GUESTS_PLACE } };
+    size_t zygote_count = 6, root_count = 1;
+    if (node.len > 0)
+        root[root_count++] = (rt_root_entry){ node.ptr, NODE_PLACE };
+    zygote_count += runtimes_launch_zygotes(&arena, LAUNCHER, zygotes + zygote_count,
+                                            ZYGOTES_MAX - zygote_count);
+    root_count += runtimes_launch_needs(&arena, root + root_count, ENTRIES_MAX - root_count);
     rt_sandbox_config sandbox = { .zygotes = zygotes,
-                                  .zygote_count = RT_COUNT(zygotes),
+                                  .zygote_count = zygote_count,
                                   .root = root,
-                                  .root_count = node.len ? 2 : 1,
+                                  .root_count = root_count,
+
+                                  .nursery = GUESTS_PLACE "/nursery/retort-nursery",
                                   .max_cells = config->max_cells,
                                   .pool_max = config->pool_max,
                                   .is_cgroup_required = config->is_cgroup_required };
@@ -653,6 +703,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
         free(l);
         return false;
     }
+    l->templates = runtimes_templates_new();
     *out = &l->base;
     return true;
 }

@@ -29,6 +29,12 @@ static struct {
     size_t sent_fds;
     char input[64]; /* of a memory file that was sent */
     unsigned starts, kills, finishes, closes, cancels;
+    char posted[SCRIPT_MAX][256]; /* frames for the guest while it runs */
+    char posted_file[64];         /* how a memory file begins that came with one */
+    size_t post_count;
+    bool is_stuck; /* the guest does not read what is posted */
+    int attended;
+    uint64_t deadline_ns; /* of the latest look */
 } script;
 
 static bool fake_start(rt_sandbox *s, const rt_cell_spec *spec, rt_cell **out, rt_error *err)
@@ -94,7 +100,8 @@ static bool fake_finish(rt_cell *cell, rt_error *err)
 
 static bool fake_next(rt_cell *cell, uint64_t deadline_ns, rt_cell_event *event, rt_error *err)
 {
-    (void)cell, (void)deadline_ns;
+    (void)cell;
+    script.deadline_ns = deadline_ns;
     if (script.at < script.count) {
         *event = script.events[script.at++];
         return true;
@@ -116,24 +123,54 @@ static bool fake_artifacts(rt_cell *cell, rt_artifact_visit visit, void *ctx, rt
     return true;
 }
 
-#define rt_cell_start             fake_start
-#define rt_cell_closep            fake_closep
-#define rt_cell_attestation       fake_attestation
-#define rt_cell_send              fake_send
-#define rt_cell_feed              fake_feed
-#define rt_cell_kill              fake_kill
-#define rt_cell_cancel            fake_cancel
-#define rt_cell_finish            fake_finish
-#define rt_cell_next              fake_next
-#define rt_cell_artifacts         fake_artifacts
-#define rt_local_open             tested_local_open
-#define rt_local_find             tested_local_find
-#define rt_runtime_closep         tested_runtime_closep
-#define runtimes_write_request    tested_write_request
-#define runtimes_cell_spec        tested_cell_spec
-#define runtimes_is_strict_enough tested_is_strict_enough
-#define runtimes_local_sandbox    tested_local_sandbox
-#define runtimes_memory_file      tested_memory_file
+static void fake_post(rt_cell *cell, rt_str json, int fd)
+{
+    (void)cell;
+    cr_assert_lt(script.post_count, SCRIPT_MAX);
+    snprintf(script.posted[script.post_count++], sizeof(script.posted[0]), "%.*s", RT_FMT(json));
+    if (fd >= 0)
+        (void)!read(fd, script.posted_file, sizeof(script.posted_file) - 1);
+}
+
+static bool fake_has_post(const rt_cell *cell)
+{
+    (void)cell;
+    return script.is_stuck;
+}
+
+static void fake_attend(rt_cell *cell, int fd)
+{
+    (void)cell;
+    script.attended = fd;
+}
+
+#define rt_cell_post                 fake_post
+#define rt_cell_has_post             fake_has_post
+#define rt_cell_attend               fake_attend
+#define rt_cell_start                fake_start
+#define rt_cell_closep               fake_closep
+#define rt_cell_attestation          fake_attestation
+#define rt_cell_send                 fake_send
+#define rt_cell_feed                 fake_feed
+#define rt_cell_kill                 fake_kill
+#define rt_cell_cancel               fake_cancel
+#define rt_cell_finish               fake_finish
+#define rt_cell_next                 fake_next
+#define rt_cell_artifacts            fake_artifacts
+#define rt_local_open                tested_local_open
+#define rt_local_find                tested_local_find
+#define rt_runtime_closep            tested_runtime_closep
+#define runtimes_write_request       tested_write_request
+#define runtimes_cell_spec           tested_cell_spec
+#define runtimes_is_strict_enough    tested_is_strict_enough
+#define runtimes_local_sandbox       tested_local_sandbox
+#define runtimes_memory_file         tested_memory_file
+#define runtimes_is_call             tested_is_call
+#define runtimes_desk_take           tested_desk_take
+#define runtimes_desk_serve          tested_desk_serve
+#define runtimes_desk_deadline       tested_desk_deadline
+#define runtimes_desk_is_out_of_time tested_desk_is_out_of_time
+#define runtimes_local_run           tested_local_run
 bool tested_local_open(const rt_local_config *, rt_runtime **, rt_error *);
 void tested_local_find(const rt_local_config *, rt_arena *, rt_str *, rt_str *, rt_str *);
 void tested_runtime_closep(rt_runtime **);
@@ -142,6 +179,13 @@ void tested_write_request(rt_json_writer *, const rt_run *, const guest_kind *,
 rt_cell_spec tested_cell_spec(const rt_policy *, rt_str);
 bool tested_is_strict_enough(const rt_policy *, rt_str, rt_arena *, rt_error *);
 rt_sandbox *tested_local_sandbox(rt_runtime *);
+bool tested_memory_file(rt_str, int *, rt_error *);
+bool tested_is_call(const progress *, rt_str);
+void tested_desk_take(progress *, rt_cell *, rt_str);
+void tested_desk_serve(progress *, rt_cell *);
+uint64_t tested_desk_deadline(progress *);
+bool tested_desk_is_out_of_time(progress *);
+#include "runtimes/desk.c"
 #include "runtimes/local.c"
 
 static rt_arena arena;
@@ -621,6 +665,248 @@ Test(local, refusals_are_kept_once_each_and_not_without_end)
         take_denial(&out, &denial);
     }
     cr_expect(out.denial_count == RT_DENIALS_MAX && out.denials_seen == 103);
+}
+
+/* ---- calls to tools ---- */
+
+/* Notes what it is asked, and answers with what it has been given. */
+static struct table {
+    rt_desk face;
+    char calls[80][128];
+    size_t call_count;
+    rt_desk_answer answers[8];
+    size_t answer_count, at;
+    bool is_paused;
+} table;
+
+static void take_note(rt_desk *self, const rt_desk_call *call)
+{
+    (void)self;
+    snprintf(table.calls[table.call_count++ % RT_COUNT(table.calls)], sizeof(table.calls[0]),
+             "%llu %.*s %.*s", (unsigned long long)call->number, RT_FMT(call->tool),
+             RT_FMT(call->arguments));
+}
+
+static bool next_note(rt_desk *self, rt_arena *scratch, rt_desk_answer *out)
+{
+    (void)self, (void)scratch;
+    if (table.at == table.answer_count)
+        return false;
+    *out = table.answers[table.at++];
+    return true;
+}
+
+static bool is_table_paused(rt_desk *self)
+{
+    (void)self;
+    return table.is_paused;
+}
+
+static void lay_table(void)
+{
+    table = (struct table){ .face = { .fd = 77,
+                                      .take = take_note,
+                                      .next = next_note,
+                                      .paused = is_table_paused,
+                                      .servers = RT_STR("[\"github\"]") } };
+    run.desk = &table.face;
+}
+
+static void then_call(int number)
+{
+    static char frames[80][128];
+    static size_t count;
+    char *frame = frames[count++ % RT_COUNT(frames)];
+    snprintf(frame, sizeof(frames[0]),
+             "{\"op\":\"call\",\"id\":1,\"call\":%d,\"tool\":\"github:list\","
+             "\"arguments\":{ \"n\" : 1.50}}",
+             number);
+    then_frame(frame);
+}
+
+static void answer(rt_desk_answer one)
+{
+    table.answers[table.answer_count++] = one;
+}
+
+Test(local, a_run_with_a_desk_says_whose_tools_there_are)
+{
+    lay_table();
+    then_frame("{\"op\":\"result\"}");
+    execute_it();
+    cr_expect(strstr(script.sent, ",\"tools\":[\"github\"],\"argument_bytes\":"), "%s",
+              script.sent);
+    cr_expect_eq(script.attended, -1);
+    run.desk = NULL;
+    script = (typeof(script)){ 0 };
+    then_frame("{\"op\":\"result\"}");
+    execute_it();
+    cr_expect(!strstr(script.sent, "tools"), "%s", script.sent);
+}
+
+Test(local, a_call_reaches_the_desk_and_its_answer_the_guest)
+{
+    lay_table();
+    then_call(7);
+    answer((rt_desk_answer){ .number = 7, .value = RT_STR("[1,2]") });
+    then_frame("{\"op\":\"result\",\"value\":3}");
+    rt_outcome out = execute_it();
+    cr_expect_str_eq(table.calls[0], "7 github:list {\"n\":1.50}");
+    cr_expect_str_eq(script.posted[0], "{\"op\":\"answer\",\"id\":1,\"call\":7,\"value\":[1,2]}");
+    cr_expect(rt_str_eq_c(out.value, "3"));
+    cr_expect_eq(script.attended, -1, "nothing is attended to after the run");
+}
+
+Test(local, an_error_of_a_tool_says_all_that_is_known)
+{
+    lay_table();
+    then_call(1);
+    then_call(2);
+    answer((rt_desk_answer){ .number = 1, .is_error = true, .error_type = RT_STR("Denied") });
+    answer((rt_desk_answer){ .number = 2,
+                             .is_error = true,
+                             .error_text = RT_STR("Tool error in 'github:list': no"),
+                             .tool = RT_STR("github:list"),
+                             .original = RT_STR("no") });
+    execute_it();
+    cr_expect_str_eq(script.posted[0], "{\"op\":\"answer\",\"id\":1,\"call\":1,\"error\":{"
+                                       "\"type\":\"Denied\",\"message\":\"\"}}");
+    cr_expect_str_eq(script.posted[1],
+                     "{\"op\":\"answer\",\"id\":1,\"call\":2,\"error\":{\"type\":"
+                     "\"MCPToolError\",\"message\":\"Tool error in 'github:list': no\",\"tool\":"
+                     "\"github:list\",\"original\":\"no\"}}");
+}
+
+Test(local, a_large_value_travels_in_a_memory_file)
+{
+    static char large[INLINE_MAX + 2];
+    memset(large, 'x', sizeof(large));
+    large[0] = large[sizeof(large) - 1] = '"';
+    lay_table();
+    then_call(1);
+    answer((rt_desk_answer){ .number = 1, .value = { large, sizeof(large) } });
+    execute_it();
+    cr_expect_str_eq(script.posted[0], "{\"op\":\"answer\",\"id\":1,\"call\":1,\"value_fd\":0}");
+    cr_expect(strncmp(script.posted_file, "\"xxx", 4) == 0);
+}
+
+Test(local, answers_wait_until_the_guest_has_read_the_last_one)
+{
+    lay_table();
+    script.is_stuck = true;
+    then_call(1);
+    answer((rt_desk_answer){ .number = 1, .value = RT_STR("1") });
+    execute_it();
+    cr_expect_eq(table.at, 0);
+}
+
+Test(local, an_answer_that_nobody_asked_for_is_dropped)
+{
+    lay_table();
+    then_call(1);
+    answer((rt_desk_answer){ .number = 9, .value = RT_STR("1") });
+    answer((rt_desk_answer){ .number = 1, .value = RT_STR("2") });
+    execute_it();
+    cr_expect_eq(script.post_count, 1);
+    cr_expect(strstr(script.posted[0], "\"value\":2"));
+}
+
+Test(local, frames_that_are_no_calls_of_this_run_are_passed_over)
+{
+    static const char *const frames[] = {
+        "{\"op\":\"call\",",
+        "{\"op\":\"call\",\"id\":2,\"call\":1,\"tool\":\"a:b\",\"arguments\":{}}",
+        "{\"op\":\"call\",\"id\":1,\"tool\":\"a:b\",\"arguments\":{}}",
+        "{\"op\":\"call\",\"id\":1,\"call\":-1,\"tool\":\"a:b\",\"arguments\":{}}",
+        "{\"op\":\"call\",\"id\":1,\"call\":1.5,\"tool\":\"a:b\",\"arguments\":{}}",
+    };
+    lay_table();
+    for (size_t i = 0; i < RT_COUNT(frames); i++)
+        then_frame(frames[i]);
+    then_frame("{\"op\":\"result\",\"value\":3}");
+    rt_outcome out = execute_it();
+    cr_expect(rt_str_eq_c(out.value, "3"));
+    cr_expect_eq(table.call_count + script.post_count, 0);
+}
+
+Test(local, a_call_that_is_none_is_answered_with_an_error)
+{
+    static const char *const frames[] = {
+        "{\"op\":\"call\",\"id\":1,\"call\":1,\"arguments\":{}}",
+        "{\"op\":\"call\",\"id\":1,\"call\":2,\"tool\":\"a:b\"}",
+        "{\"op\":\"call\",\"id\":1,\"call\":3,\"tool\":\"a:b\",\"arguments\":[]}",
+    };
+    lay_table();
+    for (size_t i = 0; i < RT_COUNT(frames); i++)
+        then_frame(frames[i]);
+    execute_it();
+    cr_expect_eq(table.call_count, 0);
+    cr_assert_eq(script.post_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect(strstr(script.posted[i], BAD_CALL), "%s", script.posted[i]);
+}
+
+Test(local, arguments_longer_than_the_output_limit_are_refused)
+{
+    lay_table();
+    policy.output_bytes = 5;
+    then_call(1);
+    execute_it();
+    cr_expect_eq(table.call_count, 0);
+    cr_expect(strstr(script.posted[0], TOO_LONG), "%s", script.posted[0]);
+}
+
+Test(local, so_many_calls_may_be_under_way_and_no_more)
+{
+    rt_run many = run;
+    rt_outcome out = { 0 };
+    lay_table();
+    many.desk = &table.face;
+    progress p = { .run = &many, .out = &out, .arena = &arena, .id = 1 };
+    for (int i = 0; i < RT_DESK_PENDING_MAX + 2; i++) {
+        char frame[128];
+        snprintf(frame, sizeof(frame),
+                 "{\"op\":\"call\",\"id\":1,\"call\":%d,\"tool\":\"a:b\",\"arguments\":{}}", i);
+        cr_assert(runtimes_is_call(&p, rt_str_of(frame)));
+        runtimes_desk_take(&p, NULL, rt_str_of(frame));
+        runtimes_desk_take(&p, NULL, rt_str_of(frame)); /* the number is taken: nobody's */
+    }
+    cr_expect_eq(table.call_count, RT_DESK_PENDING_MAX);
+    cr_expect(strstr(script.posted[0], "\"call\":64,") && strstr(script.posted[0], TOO_MANY), "%s",
+              script.posted[0]);
+}
+
+Test(local, while_a_person_is_waited_for_time_stands_still)
+{
+    rt_outcome out = { 0 };
+    lay_table();
+    progress p = { .run = &run, .out = &out, .arena = &arena, .id = 1 };
+    uint64_t before = p.deadline_ns = rt_now_ns() + 1000;
+    cr_expect_eq(runtimes_desk_deadline(&p), before, "without a call there is nothing to look at");
+    p.calls.count = 1;
+    table.is_paused = true;
+    cr_expect_gt(runtimes_desk_deadline(&p), rt_now_ns());
+    usleep(1000);
+    cr_expect(!runtimes_desk_is_out_of_time(&p));
+    cr_expect_gt(p.deadline_ns, before + 900000, "it moved by what was waited");
+    table.is_paused = false;
+    runtimes_desk_deadline(&p);
+    uint64_t after = p.deadline_ns;
+    usleep(1000);
+    cr_expect(runtimes_desk_is_out_of_time(&p));
+    cr_expect_eq(p.deadline_ns, after, "and no further");
+}
+
+Test(local, time_to_look_at_the_desk_is_no_timeout)
+{
+    lay_table();
+    then_call(1);
+    then((rt_cell_event){ .kind = RT_CELL_TIME });
+    then((rt_cell_event){ .kind = RT_CELL_ATTEND });
+    then_frame("{\"op\":\"result\",\"value\":3}");
+    rt_outcome out = execute_it();
+    expect_end(&out, RT_STATUS_SUCCESS, "", "", 0);
+    cr_expect_eq(script.kills, 0);
 }
 
 Test(local, a_shell_answers_with_what_it_printed)

@@ -186,20 +186,25 @@ static const char *type_of_file(rt_str name)
     return "application/octet-stream";
 }
 
-static void write_base64(rt_json_writer *w, rt_str data)
+void rt_base64(rt_buf *out, rt_str data)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     for (size_t i = 0; i < data.len; i += 3) {
         uint32_t b = (uint32_t)(uint8_t)data.ptr[i] << 16;
         size_t left = data.len - i;
         b |= left > 1 ? (uint32_t)(uint8_t)data.ptr[i + 1] << 8 : 0;
         b |= left > 2 ? (uint8_t)data.ptr[i + 2] : 0;
-        rt_buf_addc(&text, digits[b >> 18]);
-        rt_buf_addc(&text, digits[b >> 12 & 63]);
-        rt_buf_addc(&text, left > 1 ? digits[b >> 6 & 63] : '=');
-        rt_buf_addc(&text, left > 2 ? digits[b & 63] : '=');
+        rt_buf_addc(out, digits[b >> 18]);
+        rt_buf_addc(out, digits[b >> 12 & 63]);
+        rt_buf_addc(out, left > 1 ? digits[b >> 6 & 63] : '=');
+        rt_buf_addc(out, left > 2 ? digits[b & 63] : '=');
     }
+}
+
+static void write_base64(rt_json_writer *w, rt_str data)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_base64(&text, data);
     rt_jw_kstr(w, "base64", rt_buf_str(&text));
 }
 

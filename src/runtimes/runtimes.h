@@ -136,9 +136,22 @@ typedef struct rt_desk {
     rt_str servers;
 } rt_desk;
 
+/*
+ * A module of the code's own, loaded before the code runs and found under its name: `import
+ * handler` in Python, a variable `handler` with what it exports in JavaScript; in bash it stands
+ * before the code. It runs without the input, so what it does may be shared by later runs of the
+ * same prelude: templates.c says how.
+ */
+typedef struct rt_prelude {
+    rt_str code;     /* empty: none */
+    rt_str name;     /* "handler.py" */
+    rt_str compiled; /* what templates.c has instead of the code; empty from callers */
+} rt_prelude;
+
 typedef struct rt_run {
     rt_str language;
     rt_str code;
+    rt_prelude prelude;
     rt_str name; /* of the file the code came from; empty: main.<ending> */
     const rt_policy *policy;
     rt_str input; /* JSON text, or plain text */
@@ -211,12 +224,19 @@ void rt_outcome_write(const rt_outcome *outcome, rt_json_writer *w);
 void rt_outcome_write_members(const rt_outcome *outcome,
                               rt_json_writer *w); /* into an open object */
 
+void rt_base64(rt_buf *out, rt_str data); /* as files and modules travel in JSON */
+
+#define RT_LANGUAGES_MAX  64
+#define RT_LANGUAGES_OURS 6 /* the first ones have a guest of their own, which listing warms */
+
 typedef struct rt_language {
     const char *name;
     const char *aliases; /* " js nodejs ": space on both sides of each */
     const char *ending;
+    rt_str about;    /* what it is, in a few words; may be empty */
+    bool is_program; /* its runs start a program: not with 'subprocess: deny' */
     bool is_available;
-    rt_str version, detail;
+    rt_str version, detail; /* detail: why it is not available, and what to do */
 } rt_language;
 
 typedef struct rt_verdict {
@@ -258,9 +278,15 @@ void rt_local_find(const rt_local_config *config, rt_arena *arena, rt_str *guest
  */
 rt_runtime *rt_placeholder_open(void);
 
-/* The language of a file by its ending, or of a name or alias; NULL when there is none. */
+/*
+ * The language of a file by its ending, or of a name or alias; NULL when there is none. Beside
+ * those we have guests for there are those of languages/NAME.yaml beside the program and in the
+ * directory that RETORT_LANGUAGES names (docs/languages.md).
+ */
 const rt_language *rt_language_find(rt_str name);
 const rt_language *rt_language_of_file(rt_str path);
+/* Text that changes when a program that runs the language does; empty: a guest of ours runs it. */
+rt_str rt_language_mark(const rt_language *language, rt_arena *arena);
 bool rt_language_unknown(rt_str name, rt_error *err); /* the error that lists what there is */
 
 #include "runtimes/live.h" /* sessions */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -413,6 +414,112 @@ Test(cell, a_message_arrives_with_its_descriptors)
     cr_assert(jail_frame_recv(s.control, 100, &got, &err), "%s", err.text);
     cr_expect_str_eq(got.data, "{\"op\":\"run\"}");
     cr_expect_eq(got.fd_count, 1);
+}
+
+static size_t post_until_full(stage *s, rt_str text)
+{
+    size_t count = 0;
+    while (!rt_cell_has_post(s->cell)) {
+        rt_cell_post(s->cell, text, -1);
+        cr_assert_lt(++count, 10000u);
+    }
+    return count;
+}
+
+static char thousand[1000];
+
+/* The guest's next frame; the cell is asked to send when there is none yet. */
+static jail_frame read_posted(stage *s, jail_reader *reader)
+{
+    jail_frame got;
+    rt_error err = { 0 };
+    if (!jail_reader_is_ready(reader))
+        cr_assert_eq(next(s, 5000).kind, RT_CELL_ATTEND);
+    cr_assert(jail_reader_next(reader, 2000, &got, &err), "%s", err.text);
+    return got;
+}
+
+Test(cell, what_a_guest_does_not_read_yet_goes_out_later_whole_and_in_order)
+{
+    STAGE(s, 0);
+    jail_reader reader = { .fd = s.control };
+    memset(thousand, 'x', sizeof(thousand));
+    size_t count = post_until_full(&s, (rt_str){ thousand, sizeof(thousand) });
+    rt_cell_post(s.cell, RT_STR("last"), -1);
+    for (size_t i = 0; i <= count; i++) {
+        jail_frame got RT_CLEANUP(jail_frame_done) = read_posted(&s, &reader);
+        cr_assert_eq(got.len, i < count ? sizeof(thousand) : 4);
+    }
+    cr_expect(!rt_cell_has_post(s.cell));
+}
+
+Test(cell, a_descriptor_waits_with_its_frame)
+{
+    STAGE(s, 0);
+    int file RT_CLEANUP(rt_closep) = memfd_create("value", MFD_CLOEXEC);
+    jail_reader reader = { .fd = s.control };
+    size_t count = 0;
+    memset(thousand, 'x', sizeof(thousand));
+    for (; !rt_cell_has_post(s.cell); count++) {
+        cr_assert_lt(count, 10000u);
+        rt_cell_post(s.cell, (rt_str){ thousand, sizeof(thousand) }, file);
+    }
+    rt_cell_post(s.cell, RT_STR("behind"), -1);
+    for (size_t i = 0; i <= count; i++) {
+        jail_frame got RT_CLEANUP(jail_frame_done) = read_posted(&s, &reader);
+        cr_assert_eq(got.len, i < count ? sizeof(thousand) : strlen("behind"));
+        cr_assert_eq(got.fd_count, i < count ? 1 : 0, "frame %zu of %zu", i, count);
+    }
+}
+
+Test(cell, when_all_has_gone_out_the_caller_is_told)
+{
+    STAGE(s, 0);
+    char sink[65536];
+    memset(thousand, 'x', sizeof(thousand));
+    post_until_full(&s, (rt_str){ thousand, sizeof(thousand) });
+    cr_expect_eq(next(&s, 0).kind, RT_CELL_TIME);
+    while (recv(s.control, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+        ;
+    cr_expect_eq(next(&s, 5000).kind, RT_CELL_ATTEND);
+    cr_expect(!rt_cell_has_post(s.cell));
+    cr_expect_eq(next(&s, 0).kind, RT_CELL_TIME, "and told once");
+}
+
+Test(cell, a_descriptor_can_be_attended_to_while_nothing_waits)
+{
+    STAGE(s, 0);
+    int bell RT_CLEANUP(rt_closep) = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    rt_cell_attend(s.cell, bell);
+    cr_expect_eq(next(&s, 5000).kind, RT_CELL_ATTEND);
+    cr_expect_eq(next(&s, 5000).kind, RT_CELL_ATTEND, "as long as it is readable");
+    memset(thousand, 'x', sizeof(thousand));
+    post_until_full(&s, (rt_str){ thousand, sizeof(thousand) });
+    cr_expect_eq(next(&s, 0).kind, RT_CELL_TIME, "the guest is to read first");
+    rt_cell_attend(s.cell, -1);
+    cr_expect_eq(next(&s, 0).kind, RT_CELL_TIME);
+}
+
+Test(cell, a_guest_that_does_not_read_is_not_heard_any_more)
+{
+    STAGE(s, 0);
+    static char much[65536];
+    for (int i = 0; i < 10; i++)
+        rt_cell_post(s.cell, (rt_str){ much, sizeof(much) }, -1);
+    say_frame(s.control, RT_STR("{}"));
+    cr_expect_eq(next(&s, 0).kind, RT_CELL_TIME);
+}
+
+Test(cell, posting_to_a_guest_that_is_gone_is_no_error)
+{
+    STAGE(s, 0);
+    memset(thousand, 'x', sizeof(thousand));
+    post_until_full(&s, (rt_str){ thousand, sizeof(thousand) });
+    rt_closep(&s.control);
+    rt_cell_event event = next(&s, 5000);
+    cr_expect_eq(event.kind, RT_CELL_ATTEND);
+    rt_cell_post(s.cell, RT_STR("{}"), -1);
+    cr_expect(!rt_cell_has_post(s.cell));
 }
 
 Test(cell, speaking_to_a_guest_that_is_gone_is_an_error)

@@ -162,7 +162,11 @@ static bool make_slot(const cgroup_tree *tree, unsigned index, cgroup_slot *slot
         snprintf(dirs[i], sizeof(dirs[i]), "%s/%u", tree->dirs[i], index);
         if (mkdir(dirs[i], 0755) != 0 && errno != EEXIST)
             return rt_fail_errno(err, "make cgroup %s", dirs[i]);
-        slot->procs[i] = open_in(dirs[i], "cgroup.procs", O_WRONLY);
+        /*
+         * A process moves its one thread. To move a whole process the kernel stops every fork on
+         * the machine first, and waits until none is under way: that takes a millisecond.
+         */
+        slot->procs[i] = open_in(dirs[i], is_v1 ? "tasks" : "cgroup.procs", O_WRONLY);
     }
     const char *memory = dirs[0], *pids = dirs[tree->dir_count - 1];
     char path[400];

@@ -20,6 +20,8 @@ bool sandbox_config_pack(const rt_sandbox_config *config, rt_buf *out, rt_error 
     rt_jw_ku64(&w, "max_cells", config->max_cells ? config->max_cells : CELLS_DEFAULT);
     rt_jw_ku64(&w, "pool_max", config->pool_max);
     rt_jw_kbool(&w, "is_cgroup_required", config->is_cgroup_required);
+    if (config->nursery)
+        rt_jw_kstr(&w, "nursery", rt_str_of(config->nursery));
     rt_jw_karray(&w, "zygotes");
     for (size_t i = 0; i < config->zygote_count; i++) {
         rt_jw_object(&w);
@@ -89,6 +91,8 @@ bool sandbox_config_unpack(rt_str packed, rt_arena *arena, rt_sandbox_config *ou
     if (rt_json_i64(rt_json_get_c(doc, "pool_max"), &number))
         out->pool_max = (unsigned)number;
     out->is_cgroup_required = rt_json_bool(rt_json_get_c(doc, "is_cgroup_required"), false);
+    if (rt_json_str(rt_json_get_c(doc, "nursery")).len > 0)
+        out->nursery = text_of(rt_json_get_c(doc, "nursery"), arena);
     unpack_zygotes(rt_json_get_c(doc, "zygotes"), arena, out);
     unpack_root(rt_json_get_c(doc, "root"), arena, out);
     return true;

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -461,13 +462,12 @@ bool sandbox_filter_make(filter_kind kind, int *memory_file, rt_error *err)
 bool sandbox_filter_wants_address(int call, int *arg, int *len_arg)
 {
     static const struct {
-        const char *name;
-        int arg, len_arg;
-    } pointers[] = { { "connect", 1, 2 }, { "bind", 1, 2 },     { "sendto", 4, 5 },
-                     { "mount", 1, -1 },  { "execve", 0, -1 },  { "umount2", 0, -1 },
-                     { "chroot", 0, -1 }, { "execveat", 1, -1 } };
+        int call, arg, len_arg;
+    } pointers[] = { { SYS_connect, 1, 2 }, { SYS_bind, 1, 2 },     { SYS_sendto, 4, 5 },
+                     { SYS_mount, 1, -1 },  { SYS_execve, 0, -1 },  { SYS_umount2, 0, -1 },
+                     { SYS_chroot, 0, -1 }, { SYS_execveat, 1, -1 } };
     for (size_t i = 0; i < RT_COUNT(pointers); i++)
-        if (seccomp_syscall_resolve_name(pointers[i].name) == call) {
+        if (pointers[i].call == call) {
             *arg = pointers[i].arg;
             *len_arg = pointers[i].len_arg;
             return true;

@@ -72,16 +72,6 @@ bool sandbox_ids_choose(house_ids *out, rt_error *err)
     return true;
 }
 
-bool sandbox_ids_write(pid_t pid, const char *file, const char *text, rt_error *err)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
-    int fd RT_CLEANUP(rt_closep) = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-        return rt_fail_errno(err, "write %s", path);
-    return true;
-}
-
 static bool run_helper(const char *program, pid_t pid, const house_ids *ids, rt_error *err)
 {
     char who[16], first[16], count[16];

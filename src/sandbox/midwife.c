@@ -87,22 +87,6 @@ static void add(list *l, const char *what, bool may_fail, long nr, const long ar
 
 /* ---- the twin ---- */
 
-static bool write_pid(int fd, pid_t pid)
-{
-    char text[16];
-    int n = snprintf(text, sizeof(text), "%d", pid);
-    return write(fd, text, (size_t)n) == n;
-}
-
-/* Memory is counted where the first owner of an address space is: that is the twin. */
-static bool join_cgroups(delivery *d, rt_error *err)
-{
-    for (uint32_t i = 0; i < d->order->jail.cgroup_count; i++)
-        if (!write_pid(d->fds[JAIL_FD_CGROUP + i], d->twin.pid))
-            return rt_fail_errno(err, "write cgroup.procs");
-    return true;
-}
-
 /* The rules of Landlock are made by us, for the root of the cell; the guest need only obey them. */
 static bool make_rules(delivery *d, int *rules, rt_error *err)
 {
@@ -112,6 +96,21 @@ static bool make_rules(delivery *d, int *rules, rt_error *err)
     return *rules >= 0 || !d->order->jail.has_landlock;
 }
 
+/*
+ * Memory is counted where the first owner of an address space is: that is the twin. It moves
+ * itself, because to move another the kernel waits ten milliseconds (cgroup.c).
+ */
+static bool add_cgroups(list *l, const delivery *d, rt_error *err)
+{
+    long text = d->room + REMOTE_ROOM_FREE, first = THERE_US + (long)l->count;
+    uint32_t count = d->order->jail.cgroup_count;
+    for (uint32_t i = 0; i < count; i++)
+        ADD(l, "pidfd_getfd", SYS_pidfd_getfd, THERE_US, d->fds[JAIL_FD_CGROUP + i], 0);
+    for (uint32_t i = 0; i < count; i++)
+        ADD(l, "join the cgroups", SYS_write, first + i, text, 1);
+    return sandbox_remote_write(&d->twin, text, "0", 1, err);
+}
+
 /* The guest is born into the cell's pid namespace, and shares the memory of its twin. */
 static bool clone_guest(delivery *d, rt_error *err)
 {
@@ -119,18 +118,19 @@ static bool clone_guest(delivery *d, rt_error *err)
                                   JAIL_FD_STDERR };
     int rules RT_CLEANUP(rt_closep) = -1;
     list l = { .count = 0 };
-    if (!make_rules(d, &rules, err))
+    if (!make_rules(d, &rules, err) || !sandbox_remote_room(&d->twin, &d->room, err))
         return false;
     ADD(&l, "pidfd_open", SYS_pidfd_open, getpid(), 0);
     for (size_t i = 0; i < RT_COUNT(handed); i++)
         ADD(&l, "pidfd_getfd", SYS_pidfd_getfd, THERE_US, d->fds[handed[i]], 0);
     if (rules >= 0)
         ADD(&l, "pidfd_getfd", SYS_pidfd_getfd, THERE_US, rules, 0);
-    size_t fds = l.count;
+    size_t fds = l.count + d->order->jail.cgroup_count;
+    if (!add_cgroups(&l, d, err))
+        return false;
     ADD(&l, "setns", SYS_setns, THERE_INIT, CLONE_NEWPID);
     ADD(&l, "clone", SYS_clone, CLONE_VM | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
-    if (!sandbox_remote_room(&d->twin, &d->room, err) ||
-        !sandbox_remote_run(&d->twin, d->room, l.lines, l.count, err))
+    if (!sandbox_remote_run(&d->twin, d->room, l.lines, l.count, err))
         return false;
     for (size_t i = 0; i < fds; i++)
         if (l.lines[i].result != THERE_US + (long)i)
@@ -406,10 +406,9 @@ static const struct {
     const char *name;
     bool (*apply)(delivery *, rt_error *);
 } steps[] = {
-    { "copy the memory", fork_twin },   { "join the cgroups", join_cgroups },
-    { "clone the guest", clone_guest }, { "seal the guest", seal },
-    { "copy its limits", copy_limits }, { "copy its files", copy_scratch },
-    { "say hello", say_hello },
+    { "copy the memory", fork_twin },   { "clone the guest", clone_guest },
+    { "seal the guest", seal },         { "copy its limits", copy_limits },
+    { "copy its files", copy_scratch }, { "say hello", say_hello },
 };
 
 static bool deliver(delivery *d, rt_error *err)

@@ -4,6 +4,10 @@
  * Being small and already in the right place, it makes a cell's first process with one clone();
  * zygotes are born here too, and stay in its mount namespace. All its children belong to the
  * warden (CLONE_PARENT), which reaps them.
+ *
+ * A fork copies, and an exit takes down, every mapping of a process, and the daemon's program has
+ * two hundred with all its libraries. So the nursery becomes another program once its root is
+ * built: guests/nursery, which is this file and the few it needs, linked statically.
  */
 #include "sandbox/sandbox_internal.h"
 
@@ -29,6 +33,8 @@ static char *const zygote_env[] = {
     "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" RT_WORKDIR, "LANG=C.UTF-8", "TMPDIR=/tmp",
     "MPLBACKEND=Agg", "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib", "PYTHONDONTWRITEBYTECODE=1",
     "UV_USE_IO_URING=0",
+    /* What a library looks up at its first call, every child would look up again. */
+    "LD_BIND_NOW=1",
     /* Threads are not forked, and who waits for one waits for ever. */
     "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", NULL
 };
@@ -123,16 +129,37 @@ static pid_t obey(const root_plan *plan, char *packet, size_t size, const int *f
                            : bear_cell(&order, plan, fds, &reply->error);
 }
 
-_Noreturn void sandbox_nursery_main(int orders, const root_plan *plan)
+static void become_small(int orders, const root_plan *plan, const char *program)
+{
+    char *argv[RT_READ_PATHS_MAX + 2] = { (char *)program }, *no_env[] = { NULL };
+    for (size_t i = 0; i < plan->read_path_count; i++)
+        argv[1 + i] = (char *)plan->read_paths[i];
+    fcntl(orders, F_SETFD, 0);
+    execve(program, argv, no_env);
+    fcntl(orders, F_SETFD, FD_CLOEXEC); /* then as we are: slower, and no different else */
+}
+
+_Noreturn void sandbox_nursery_main(int orders, const root_plan *plan, const char *program)
+{
+    birth_reply failed = { .pid = -1 };
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!sandbox_root_build(plan, &failed.error)) {
+        jail_packet_send(orders, &failed, sizeof(failed), NULL, 0);
+        _exit(0);
+    }
+    if (program)
+        become_small(orders, plan, program);
+    sandbox_nursery_serve(orders, plan);
+}
+
+_Noreturn void sandbox_nursery_serve(int orders, const root_plan *plan)
 {
     birth_reply first = { 0 };
     prctl(PR_SET_NAME, "retort-nursery");
     prctl(PR_SET_DUMPABLE, 1); /* or we could not open the id maps of our children */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!sandbox_root_build(plan, &first.error))
-        first.pid = -1;
     jail_packet_send(orders, &first, sizeof(first), NULL, 0);
-    while (first.pid == 0) {
+    for (;;) {
         char packet[PACKET_MAX];
         int fds[BIRTH_CELL_FDS];
         size_t fd_count;

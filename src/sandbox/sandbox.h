@@ -54,6 +54,7 @@ typedef struct rt_sandbox_config {
     size_t zygote_count;
     const rt_root_entry *root; /* beyond what every root has (docs/threat-model.md) */
     size_t root_count;
+    const char *nursery;     /* guests/nursery as seen in the root; NULL: cells start slower */
     unsigned max_cells;      /* at once, warm ones included; 0: 64 */
     unsigned pool_max;       /* warm cells kept ready per kind; 0: none */
     bool is_cgroup_required; /* refuse to start where no memory cgroup can be written */

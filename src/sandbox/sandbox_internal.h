@@ -144,7 +144,9 @@ typedef struct birth_reply {
     rt_error error; /* when pid is -1 */
 } birth_reply;
 
-_Noreturn void sandbox_nursery_main(int orders, const root_plan *plan);
+/* Builds the root, and serves orders there: as `program`, a path in the root, or as we are. */
+_Noreturn void sandbox_nursery_main(int orders, const root_plan *plan, const char *program);
+_Noreturn void sandbox_nursery_serve(int orders, const root_plan *plan);
 _Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan, int link,
                                  int porch);
 

@@ -39,7 +39,7 @@ static _Noreturn void become_nursery(warden *w, const root *r, int orders)
     if (kept != 3 || unshare(CLONE_NEWNS) != 0)
         _exit(1);
     fcntl(3, F_SETFD, FD_CLOEXEC);
-    sandbox_nursery_main(3, &plan);
+    sandbox_nursery_main(3, &plan, w->setup->config->nursery);
 }
 
 /* What it was about to give birth to will never come. */

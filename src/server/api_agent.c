@@ -7,6 +7,7 @@
  * Personal data is redacted on its way in and out. Members nobody knows are passed over here, as
  * they always were.
  */
+#include "server/agent.h"
 #include "server/executions.h"
 #include "server/server_internal.h"
 
@@ -15,7 +16,7 @@ typedef struct task {
     rt_json inputs;
 } task;
 
-static bool refuse(http_reply *reply, unsigned status, const char *error, rt_str message)
+bool agent_refuse(http_reply *reply, unsigned status, const char *error, rt_str message)
 {
     rt_json_writer w;
     http_reply_json(reply, status, &w);
@@ -27,8 +28,24 @@ static bool refuse(http_reply *reply, unsigned status, const char *error, rt_str
     return true;
 }
 
-/* A text, or nothing; false when it is something else, or nothing that could be put on record. */
-static bool read_text(rt_json body, const char *name, rt_str *out)
+bool agent_is_off(http_request *r, http_reply *reply)
+{
+    return r->server->config.is_agent_api_off &&
+           agent_refuse(reply, 503, "Code execution is disabled",
+                        RT_STR("USE_CODE_EXECUTION is off on this server"));
+}
+
+bool agent_body(http_request *r, http_reply *reply, rt_json *out)
+{
+    rt_error err = { 0 };
+    if (http_json(r, out, &err) && rt_json_type(*out) == RT_JSON_OBJECT)
+        return true;
+    return !agent_refuse(reply, 400, "Invalid JSON",
+                         err.code ? rt_str_of(err.text) : RT_STR("the body must be a JSON object"));
+}
+
+/* False also when it could not be put on record. */
+bool agent_label(rt_json body, const char *name, rt_str *out)
 {
     rt_json value = rt_json_get_c(body, name);
     *out = rt_json_str(value);
@@ -54,22 +71,23 @@ static bool read_task(rt_json body, task *t, http_reply *reply)
     rt_json language = rt_json_get_c(body, "language");
     t->code = rt_json_str(rt_json_get_c(body, "code"));
     if (rt_str_trim(t->code).len == 0)
-        return !refuse(reply, 400, "Code is required",
-                       RT_STR("'code' must be a text that is not blank"));
+        return !agent_refuse(reply, 400, "Code is required",
+                             RT_STR("'code' must be a text that is not blank"));
     t->language = rt_json_type(language) <= RT_JSON_NULL ? RT_STR("python") : rt_json_str(language);
     bool is_known = false;
     for (size_t i = 0; i < RT_COUNT(languages); i++)
         is_known |= rt_str_eq_c(t->language, languages[i]);
     if (!is_known)
-        return !refuse(reply, 400, "Invalid language",
-                       RT_STR("'language' must be python, javascript or nodejs"));
+        return !agent_refuse(reply, 400, "Invalid language",
+                             RT_STR("'language' must be python, javascript or nodejs"));
     t->inputs = rt_json_get_c(body, "inputs");
     if (rt_json_type(t->inputs) > RT_JSON_NULL && rt_json_type(t->inputs) != RT_JSON_OBJECT)
-        return !refuse(reply, 400, "Invalid inputs", RT_STR("'inputs' must be an object"));
+        return !agent_refuse(reply, 400, "Invalid inputs", RT_STR("'inputs' must be an object"));
     for (size_t i = 0; i < RT_COUNT(labels); i++)
-        if (!read_text(body, labels[i].name, labels[i].field))
-            return !refuse(reply, 400, "Invalid request",
-                           RT_STR("sessionId, toolId, agentType and userId must be short texts"));
+        if (!agent_label(body, labels[i].name, labels[i].field))
+            return !agent_refuse(
+                reply, 400, "Invalid request",
+                RT_STR("sessionId, toolId, agentType and userId must be short texts"));
     return true;
 }
 
@@ -116,17 +134,16 @@ static double number_at(rt_json object, const char *outer, const char *inner)
     return number;
 }
 
-/* Milliseconds as seconds, to the microsecond. */
-static double thousandths(double ms)
+double agent_seconds(rt_json answer)
 {
-    return (double)(uint64_t)(ms * 1000.0 + 0.5) / 1e6;
+    return (double)(uint64_t)(number_at(answer, "metrics", "executionTimeMs") * 1000.0 + 0.5) / 1e6;
 }
 
 static void write_metadata(rt_json answer, rt_str language, rt_json_writer *w)
 {
     rt_json pii = rt_json_get_c(answer, "pii"), types = rt_json_get_c(pii, "types");
     rt_jw_kobject(w, "metadata");
-    rt_jw_kdouble(w, "execTime", thousandths(number_at(answer, "metrics", "executionTimeMs")));
+    rt_jw_kdouble(w, "execTime", agent_seconds(answer));
     rt_jw_kdouble(w, "memoryUsed",
                   number_at(answer, "metrics", "memoryPeakBytes") / (double)(1 << 20));
     rt_jw_kbool(w, "piiDetected", rt_json_count(types) > 0);
@@ -168,13 +185,7 @@ static bool execute_code(http_request *r, http_reply *reply, rt_error *err)
     rt_json body;
     rt_answer answer;
     task t = { 0 };
-    if (r->server->config.is_agent_api_off)
-        return refuse(reply, 503, "Code execution is disabled",
-                      RT_STR("USE_CODE_EXECUTION is off on this server"));
-    if (!http_json(r, &body, err) || rt_json_type(body) != RT_JSON_OBJECT)
-        return refuse(reply, 400, "Invalid JSON",
-                      err->code ? rt_str_of(err->text) : RT_STR("the body must be a JSON object"));
-    if (!read_task(body, &t, reply))
+    if (agent_is_off(r, reply) || !agent_body(r, reply, &body) || !read_task(body, &t, reply))
         return true;
     if (rt_json_type(t.inputs) == RT_JSON_OBJECT)
         rt_json_print(t.inputs, &inputs);

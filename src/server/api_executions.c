@@ -5,6 +5,8 @@
  * A run that failed is answered with 200 like any other; its status says so. Somebody who waits or
  * watches and hangs up ends the run.
  */
+#include <stdio.h>
+
 #include "server/events.h"
 #include "server/executions.h"
 #include "server/server_internal.h"
@@ -45,31 +47,44 @@ static void cancel_run(void *ctx)
     rt_canceller_cancel(ctx);
 }
 
-/* Only who has to wait is watched: an answer from the cache is there at once. */
-typedef struct attendance {
-    http_request *request;
-    rt_canceller canceller;
-    watch_entry entry;
-} attendance;
-
-static void attend(void *ctx)
+void executions_attend(void *ctx)
 {
-    attendance *here = ctx;
+    executions_attendance *here = ctx;
     http_request *r = here->request;
     rt_canceller_init(&here->canceller);
     watch_begin(r->server->watch, &here->entry, server_socket(r), cancel_run, &here->canceller);
 }
 
+/* Code that was run as a tool's is a use of that tool. */
+static void count_use(const http_request *r, const rt_request *request, const rt_answer *answer,
+                      uint64_t elapsed_us)
+{
+    rt_tools *tools = r->server->config.tools;
+    char name[sizeof(RT_TOOLBOX) + HTTP_LABEL_MAX * 4 + 1];
+    if (!tools || request->tool_id.len == 0 || answer->is_replayed)
+        return;
+    snprintf(name, sizeof(name), RT_TOOLBOX ":%.*s", RT_FMT(request->tool_id));
+    rt_tools_used(tools, rt_str_of(name), elapsed_us, answer->status != RT_STATUS_SUCCESS);
+}
+
 bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err)
 {
-    attendance here = { .request = r, .canceller = { .wake = -1 } };
+    executions_attendance here = { .request = r, .canceller = { .wake = -1 } };
     request->canceller = &here.canceller;
-    request->on_work = attend;
+    request->on_work = executions_attend;
     request->work_ctx = &here;
+    uint64_t began = rt_now_ns();
     bool ok = rt_engine_execute(r->server->config.engine, request, &r->arena, out, err);
-    watch_end(r->server->watch, &here.entry);
-    rt_canceller_done(&here.canceller);
+    executions_leave(&here);
+    if (ok)
+        count_use(r, request, out, (rt_now_ns() - began) / 1000);
     return ok;
+}
+
+void executions_leave(executions_attendance *here)
+{
+    watch_end(here->request->server->watch, &here->entry);
+    rt_canceller_done(&here->canceller);
 }
 
 static bool reply_answer(http_request *r, http_reply *reply, rt_request *request, rt_error *err)

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define LANGUAGES_MAX 32
-
 /* ---- / and /health ---- */
 
 static const char page[] =
@@ -20,6 +18,12 @@ static const char page[] =
     "<li><a href=\"/metrics\">Metrics</a></ul>"
     "<p>Try it: <code>curl -s %.*s/v1/executions --json "
     "'{\"language\":\"python\",\"code\":\"return 6 * 7\"}'</code></html>\n";
+
+static size_t count_skills(const http_request *r)
+{
+    rt_skills *skills = r->server->config.skills;
+    return skills ? rt_skills_count(skills) : 0;
+}
 
 static bool root(http_request *r, http_reply *reply, rt_error *err)
 {
@@ -38,7 +42,7 @@ static bool root(http_request *r, http_reply *reply, rt_error *err)
     rt_jw_kstr(&w, "service", RT_STR("retort"));
     rt_jw_kstr(&w, "status", RT_STR("healthy"));
     rt_jw_kstr(&w, "version", r->server->config.version);
-    rt_jw_ku64(&w, "skills_loaded", 0);
+    rt_jw_ku64(&w, "skills_loaded", count_skills(r));
     rt_jw_kstr(&w, "docs", RT_STR("/docs"));
     rt_jw_kstr(&w, "openapi", RT_STR("/openapi.json"));
     rt_jw_end(&w);
@@ -60,9 +64,9 @@ static bool health(http_request *r, http_reply *reply, rt_error *err)
     http_reply_json(reply, is_well ? 200 : 503, &w);
     rt_jw_object(&w);
     rt_jw_kstr(&w, "status", is_well ? RT_STR("healthy") : RT_STR("unhealthy"));
-    rt_jw_kbool(&w, "registry_loaded", true);
+    rt_jw_kbool(&w, "registry_loaded", c->skills != NULL);
     rt_jw_kbool(&w, "executor_ready", is_ready);
-    rt_jw_ku64(&w, "skills_count", 0);
+    rt_jw_ku64(&w, "skills_count", count_skills(r));
     rt_jw_kstr(&w, "store", is_stored ? rt_str_of(rt_store_kind(c->store)) : RT_STR("unreachable"));
     rt_jw_kdouble(&w, "uptime_seconds",
                   (double)((rt_now_ns() - r->server->started_ns) / 1000000) / 1000.0);
@@ -84,8 +88,8 @@ static bool metrics(http_request *r, http_reply *reply, rt_error *err)
 static bool openapi(http_request *r, http_reply *reply, rt_error *err)
 {
     (void)err;
-    openapi_write(r->server->config.public_url, r->server->config.version, r->server->config.is_auth_required,
-                  &reply->body);
+    openapi_write(r->server->config.public_url, r->server->config.version,
+                  r->server->config.is_auth_required, &reply->body);
     return true;
 }
 
@@ -103,10 +107,10 @@ static void write_aliases(rt_json_writer *w, const char *aliases)
 
 static bool languages(http_request *r, http_reply *reply, rt_error *err)
 {
-    rt_language list[LANGUAGES_MAX];
+    rt_language list[RT_LANGUAGES_MAX];
     rt_json_writer w;
     (void)err;
-    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, LANGUAGES_MAX);
+    size_t count = rt_engine_languages(r->server->config.engine, &r->arena, list, RT_LANGUAGES_MAX);
     http_reply_json(reply, 200, &w);
     rt_jw_object(&w);
     rt_jw_karray(&w, "items");
@@ -114,12 +118,25 @@ static bool languages(http_request *r, http_reply *reply, rt_error *err)
         rt_jw_object(&w);
         rt_jw_kstr(&w, "name", rt_str_of(list[i].name));
         write_aliases(&w, list[i].aliases);
+        http_jw_text(&w, "about", list[i].about);
         rt_jw_kbool(&w, "available", list[i].is_available);
         http_jw_text(&w, "version", list[i].version);
         http_jw_text(&w, "detail", list[i].detail);
         rt_jw_end(&w);
     }
     rt_jw_end(&w);
+    rt_jw_end(&w);
+    return true;
+}
+
+static bool runtimes(http_request *r, http_reply *reply, rt_error *err)
+{
+    rt_json_writer w;
+    (void)err;
+    http_reply_json(reply, 200, &w);
+    rt_jw_object(&w);
+    rt_jw_key(&w, RT_STR("items"));
+    rt_router_write(rt_engine_router(r->server->config.engine), &w);
     rt_jw_end(&w);
     return true;
 }
@@ -280,6 +297,15 @@ const http_operation api_meta_rows[] = {
       .action = "list languages",
       .responses = HTTP_RESPONSES({ 200, "LanguageList", "One row per language" }),
       .handler = languages },
+    { .method = "GET",
+      .path = "/v1/runtimes",
+      .id = "runtimes",
+      .tag = "Server",
+      .summary = "Runtimes a run can name, and how they did since the server started",
+      .role = RT_ROLE_VIEWER,
+      .action = "list runtimes",
+      .responses = HTTP_RESPONSES({ 200, "RuntimeList", "One row per runtime" }),
+      .handler = runtimes },
     { .method = "GET",
       .path = "/v1/policies",
       .id = "policies",

@@ -180,6 +180,20 @@ static void write_latency(rt_json_writer *w, const rt_execution_stats *s)
     rt_jw_end(w);
 }
 
+/* Of all that was ever run: patterns are few, and their counts have no dates. */
+static bool write_patterns(http_request *r, rt_json_writer *w, rt_error *err)
+{
+    uint64_t runs, successes;
+    rt_cost_row all;
+    if (!rt_snippet_totals(r->server->config.store, http_scope(r), &runs, &successes, err) ||
+        !rt_cost_summary(r->server->config.store, r->caller.organisation_id, RT_STR("all"),
+                         rt_wall_ms(), &r->arena, &all, err))
+        return false;
+    write_rate(w, "pattern_reuse_rate", (double)runs, RT_MAX(all.executions, runs));
+    write_rate(w, "pattern_success_rate", (double)successes, runs);
+    return true;
+}
+
 static bool kpis(http_request *r, http_reply *reply, rt_error *err)
 {
     uint64_t now = rt_wall_ms(), days = http_query_u64(r, "days", 30);
@@ -209,7 +223,8 @@ static bool kpis(http_request *r, http_reply *reply, rt_error *err)
     write_rate(&w, "registry_reuse_rate", (double)s.code_agent_runs, s.total);
     write_rate(&w, "pii_detection_rate", (double)s.pii_runs, s.total);
     write_rate(&w, "cache_hit_rate", (double)s.cached, s.total);
-    rt_jw_knull(&w, "pattern_reuse_rate"); /* until there are patterns to reuse */
+    if (!write_patterns(r, &w, err))
+        return false;
     write_groups(&w, "by_language", s.by_language, s.language_count);
     write_groups(&w, "by_runtime", s.by_runtime, s.runtime_count);
     rt_jw_end(&w);

@@ -28,7 +28,6 @@
 #include <stdatomic.h>
 
 #include "server/server.h"
-#include "tools/mcp_message.h"
 #include "tools/tools.h"
 
 #define MCP_CALLS_MAX    1024 /* under way at once */
@@ -288,6 +287,11 @@ bool mcp_execute_plain(mcp_call *c, rt_json arguments, rt_json_writer *w);
 bool mcp_session(mcp_call *c, rt_json arguments, rt_json_writer *w); /* in mcp_session.c */
 bool mcp_read_artifact(mcp_call *c, rt_json arguments, rt_json_writer *w);
 bool mcp_approvals(mcp_call *c, rt_json arguments, rt_json_writer *w); /* in mcp_approvals.c */
+bool mcp_patterns(mcp_call *c, rt_json arguments, rt_json_writer *w);  /* these in mcp_patterns.c */
+bool mcp_pattern_list(mcp_call *c, rt_json arguments, rt_json_writer *w);
+bool mcp_pattern_get(mcp_call *c, rt_json arguments, rt_json_writer *w);
+bool mcp_pattern_save(mcp_call *c, rt_json arguments, rt_json_writer *w);
+bool mcp_pattern_run(mcp_call *c, rt_json arguments, rt_json_writer *w);
 
 /* The members of a result: a text, or JSON both as text and as structuredContent. */
 void mcp_write_text(rt_json_writer *w, rt_str text, bool is_error);

@@ -5,36 +5,22 @@
  * The model passes the word on; the engine asks whose it is. Clients show a tool that says it may
  * destroy something to their user before they call it, and this one says so.
  */
+#include "server/approvals.h"
 #include "server/mcp.h"
 
-#define LISTED_MAX   20
-#define FEEDBACK_MAX 1000
+#define LISTED_MAX 20
 
 static void write_approval(mcp_call *c, const rt_approval_row *row, rt_json_writer *w)
 {
-    char until[RT_ISO8601_SIZE];
-    rt_str arguments = rt_engine_arguments(c->mcp->config->engine, row, &c->arena);
-    rt_json shown;
-    rt_iso8601_write(until, row->expires_ms);
-    rt_jw_object(w);
-    rt_jw_kstr(w, "id", row->id);
-    rt_jw_kstr(w, "operation", row->operation);
-    rt_jw_kstr(w, "status", row->status);
-    rt_jw_kstr(w, "priority", row->priority.len > 0 ? row->priority : RT_STR("normal"));
-    if (row->reason.len > 0)
-        rt_jw_kstr(w, "reason", row->reason);
-    if (rt_json_parse(arguments, &c->arena, &shown, NULL))
-        rt_jw_kjson(w, "arguments", shown);
-    rt_jw_kstr(w, "expires_at", rt_str_of(until));
-    rt_jw_end(w);
+    approvals_write(c->mcp->config, &c->caller, row, &c->arena, w);
 }
 
 static bool list(mcp_call *c, rt_json_writer *w, rt_error *err)
 {
     rt_approval_row *rows;
     size_t count;
-    if (!rt_approval_list(c->mcp->config->store, c->caller.organisation_id, RT_STR("pending"),
-                          LISTED_MAX, &c->arena, &rows, &count, err))
+    if (!approvals_list(c->mcp->config, &c->caller, RT_STR("pending"), LISTED_MAX, &c->arena, &rows,
+                        &count, err))
         return false;
     rt_jw_object(w);
     rt_jw_karray(w, "pending");
@@ -53,10 +39,8 @@ static bool decide(mcp_call *c, rt_json arguments, rt_json_writer *w, rt_error *
     rt_approval_row row;
     if (rt_json_type(approved) != RT_JSON_BOOL)
         return rt_fail(err, RT_INVALID, "'approved' must be true or false");
-    if (feedback.len > FEEDBACK_MAX)
-        return rt_fail(err, RT_INVALID, "'feedback' is longer than %d bytes", FEEDBACK_MAX);
-    if (!rt_engine_decide(c->mcp->config->engine, &c->caller, id, rt_json_bool(approved, false),
-                          feedback, &c->arena, &row, err))
+    if (!approvals_decide(c->mcp->config, &c->caller, id, rt_json_bool(approved, false), feedback,
+                          &c->arena, &row, err))
         return false;
     write_approval(c, &row, w);
     return true;

@@ -167,11 +167,11 @@ static bool read_sandbox(mcp_call *c, rt_json config, rt_request *request)
     return rt_json_parse(rt_buf_str(&text), &c->arena, &request->policy, NULL);
 }
 
-/* code-mode starts no other programs, and a shell can do nothing else. */
+/* code-mode starts no other programs, and a shell, or what is a program itself, does just that. */
 static rt_str preset_for(rt_str language)
 {
     const rt_language *found = rt_language_find(language);
-    return found && strcmp(found->name, "bash") == 0 ? RT_STR("default") : RT_STR("code-mode");
+    return found && found->is_program ? RT_STR("default") : RT_STR("code-mode");
 }
 
 static bool read_request(mcp_call *c, rt_json arguments, rt_request *request)

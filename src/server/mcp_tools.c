@@ -12,9 +12,7 @@
 #include <string.h>
 
 #include "server/mcp.h"
-
-#define SEARCH_DEFAULT 10
-#define SEARCH_MAX     50
+#include "server/tools_view.h"
 
 #define READ_ONLY "{\"readOnlyHint\":true,\"openWorldHint\":false}"
 #define RUNS_CODE "{\"destructiveHint\":false,\"openWorldHint\":false}"
@@ -55,52 +53,33 @@ void mcp_base64(rt_buf *out, rt_str bytes)
 
 /* ---- finding and looking ---- */
 
-/* Three digits: more cost a model tokens and tell it nothing. */
-static void write_score(rt_json_writer *w, const char *key, double score)
+static size_t read_context(rt_json list, rt_str out[TOOLS_CONTEXT_MAX])
 {
-    rt_jw_kdouble(w, key, (double)(int64_t)(score * 1000 + 0.5) / 1000);
-}
-
-static void write_hit(const rt_tool_hit *hit, bool has_related, rt_json_writer *w)
-{
-    rt_jw_object(w);
-    rt_jw_kstr(w, "tool_id", hit->tool.name);
-    rt_jw_kstr(w, "server_id", hit->tool.server);
-    rt_jw_kstr(w, "description", hit->tool.description);
-    write_score(w, "semantic_score", hit->semantic);
-    write_score(w, "graph_score", hit->usage);
-    write_score(w, "final_score", hit->score);
-    if (has_related)
-        rt_jw_kraw(w, "related_tools", RT_STR("[]"));
-    rt_jw_end(w);
+    rt_json_iter it = rt_json_each(list);
+    rt_json item;
+    size_t count = 0;
+    while (count < TOOLS_CONTEXT_MAX && rt_json_next(&it, NULL, &item))
+        if (rt_json_type(item) == RT_JSON_STRING)
+            out[count++] = rt_json_str(item);
+    return count;
 }
 
 static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
 {
-    rt_str query = rt_json_str(rt_json_get_c(arguments, "query"));
+    rt_str query = rt_json_str(rt_json_get_c(arguments, "query")), context[TOOLS_CONTEXT_MAX];
     bool has_related = rt_json_bool(rt_json_get_c(arguments, "include_related"), false);
     rt_buf json RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_tools *tools = c->mcp->config->tools;
-    rt_tool_hit hits[SEARCH_MAX];
     rt_json_writer in;
-    int64_t limit = SEARCH_DEFAULT;
+    int64_t limit = TOOLS_SEARCH_DEFAULT;
     if (query.len == 0)
         return mcp_fail(c, RT_MCP_INVALID_PARAMS, (rt_str){ 0 },
                         "Missing required parameter: query");
     rt_json_i64(rt_json_get_c(arguments, "limit"), &limit);
-    limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)SEARCH_MAX));
-    size_t count = tools ? rt_tools_search(tools, query, &c->arena, hits, (size_t)limit) : 0;
+    limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)TOOLS_SEARCH_MAX));
+    size_t count = read_context(rt_json_get_c(arguments, "context_tools"), context);
     rt_json_begin(&in, &json);
-    rt_jw_object(&in);
-    rt_jw_karray(&in, "tools");
-    for (size_t i = 0; i < count; i++)
-        write_hit(&hits[i], has_related, &in);
-    rt_jw_end(&in);
-    rt_jw_kobject(&in, "meta");
-    rt_jw_kstr(&in, "query", query);
-    rt_jw_ku64(&in, "count", count);
-    rt_jw_end(&in);
-    rt_jw_end(&in);
+    tools_write_search(c->mcp->config->tools, query, context, count, (size_t)limit, has_related,
+                       &c->arena, &in);
     mcp_write_structured(c, w, rt_buf_str(&json));
     return true;
 }
@@ -114,7 +93,9 @@ static void write_schema(rt_json_writer *w, const char *key, rt_str schema)
 static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
 {
     rt_str name = rt_json_str(rt_json_get_c(arguments, "name"));
+    rt_str as = rt_json_str(rt_json_get_c(arguments, "as"));
     rt_buf json RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_stub_language language;
     rt_error err = { 0 };
     rt_json_writer in;
     rt_tool tool;
@@ -122,7 +103,8 @@ static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
         rt_fail(&err, RT_NOT_FOUND, "there is no tool '%.*s': this server has no tools",
                 (int)RT_MIN(name.len, (size_t)80), name.ptr);
     if (!c->mcp->config->tools ||
-        !rt_tools_find(c->mcp->config->tools, name, &c->arena, &tool, &err)) {
+        !rt_tools_resolve(c->mcp->config->tools, name, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull,
+                          &c->arena, &tool, &err)) {
         mcp_write_text(w, rt_str_of(err.text), true);
         return true;
     }
@@ -130,8 +112,14 @@ static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
     rt_jw_object(&in);
     rt_jw_kstr(&in, "name", tool.name);
     rt_jw_kstr(&in, "description", tool.description);
-    write_schema(&in, "inputSchema", tool.input_schema);
-    write_schema(&in, "outputSchema", tool.output_schema);
+    if (rt_stub_language_parse(as, &language, &err)) {
+        rt_jw_kstr(&in, "declaration", rt_tool_stub(&tool, language, &c->arena));
+    } else {
+        write_schema(&in, "inputSchema", tool.input_schema);
+        write_schema(&in, "outputSchema", tool.output_schema);
+    }
+    if (tool.flags & RT_TOOL_OBSERVED)
+        rt_jw_kbool(&in, "outputObserved", true);
     rt_jw_kbool(&in, "needsApproval", (tool.flags & RT_TOOL_NEEDS_APPROVAL) != 0);
     rt_jw_end(&in);
     mcp_write_structured(c, w, rt_buf_str(&json));
@@ -236,9 +224,11 @@ const mcp_tool mcp_tools[] = {
       "{\"type\":\"object\",\"properties\":{\"tools\":{\"type\":\"array\"},"
       "\"meta\":{\"type\":\"object\"}},\"required\":[\"tools\"]}",
       READ_ONLY, RT_ROLE_VIEWER, search_tools },
-    { "pml_describe_tool", "Describe a tool", "The schemas of one tool found by pml_search_tools.",
+    { "pml_describe_tool", "Describe a tool",
+      "One tool found by pml_search_tools: its schemas, or a declaration for code.",
       "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"description\":"
-      "\"server:tool\"}},\"required\":[\"name\"]}",
+      "\"server:tool\"},\"as\":{\"enum\":[\"schema\",\"typescript\",\"python\"]}},"
+      "\"required\":[\"name\"]}",
       "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
       "\"inputSchema\":{\"type\":\"object\"}},\"required\":[\"name\"]}",
       READ_ONLY, RT_ROLE_VIEWER, describe_tool },
@@ -301,6 +291,24 @@ const mcp_tool mcp_tools[] = {
       "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
       "\"approved\":{\"type\":\"boolean\"},\"feedback\":{\"type\":\"string\"}}}",
       NULL, "{\"destructiveHint\":true,\"openWorldHint\":false}", RT_ROLE_VIEWER, mcp_approvals },
+    { "pml_patterns", "Patterns",
+      "Code that worked, by name: look here first, save what worked, run it with other inputs.",
+      "{\"type\":\"object\",\"properties\":{"
+      "\"action\":{\"enum\":[\"list\",\"get\",\"save\",\"run\",\"delete\"]},"
+      "\"name\":{\"type\":\"string\"},\"inputs\":{\"type\":\"object\"},"
+      "\"code\":{\"type\":\"string\"},\"language\":{\"type\":\"string\"},"
+      "\"description\":{\"type\":\"string\"},\"parameters\":{\"type\":\"object\","
+      "\"description\":\"schema of inputs\"}},\"required\":[\"action\"]}",
+      NULL, RUNS_CODE, RT_ROLE_VIEWER, mcp_patterns },
+    { 0 },
+};
+
+/* Names that are understood and not listed: other words for what is. */
+static const mcp_tool other_names[] = {
+    { .name = "pml_list_patterns", .role = RT_ROLE_VIEWER, .call = mcp_pattern_list },
+    { .name = "pml_get_pattern", .role = RT_ROLE_VIEWER, .call = mcp_pattern_get },
+    { .name = "pml_save_pattern", .role = RT_ROLE_MEMBER, .call = mcp_pattern_save },
+    { .name = "pml_run_pattern", .role = RT_ROLE_MEMBER, .call = mcp_pattern_run },
     { 0 },
 };
 
@@ -351,8 +359,12 @@ const mcp_tool *mcp_tool_find(const mcp *m, rt_str name)
     if (tool || name.len > sizeof(full) - 8)
         return tool;
     rt_str bare = rt_str_starts(name, RT_STR("pml:")) ? rt_str_slice(name, 4, name.len) : name;
-    snprintf(full, sizeof(full), "pml_%.*s", RT_FMT(bare));
-    return find_in(mcp_tools, rt_str_of(full));
+    if (!rt_str_starts(bare, RT_STR("pml_"))) {
+        snprintf(full, sizeof(full), "pml_%.*s", RT_FMT(bare));
+        bare = rt_str_of(full);
+    }
+    tool = find_in(mcp_tools, bare);
+    return tool ? tool : find_in(other_names, bare);
 }
 
 bool mcp_call_tool(mcp_call *c, rt_json_writer *w)

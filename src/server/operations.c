@@ -10,9 +10,12 @@
 #include <time.h>
 
 static const http_operation *const groups[] = {
-    api_meta_rows,   api_docs_rows,     api_execution_rows, api_record_rows, api_session_rows,
-    api_file_rows,   api_artifact_rows, api_agent_rows,     api_report_rows, api_admin_rows,
-    api_people_rows, api_privacy_rows,  api_mcp_rows
+    api_meta_rows,          api_docs_rows,       api_execution_rows, api_record_rows,
+    api_session_rows,       api_file_rows,       api_artifact_rows,  api_tool_rows,
+    api_approval_rows,      api_pattern_rows,    api_agent_rows,     api_toolkit_rows,
+    api_agent_pattern_rows, api_agent_data_rows, api_report_rows,    api_admin_rows,
+    api_people_rows,        api_privacy_rows,    api_mcp_rows,       api_skill_rows,
+    api_memory_rows
 };
 
 const http_operation *operations_at(size_t i)
@@ -207,6 +210,7 @@ bool operations_parameter_check(const http_parameter *p, rt_str value, rt_error 
     uint64_t ms;
     switch (p->type) {
     case HTTP_TYPE_TEXT:
+    case HTTP_TYPE_TEXTS:
         return check_text(p, value, err);
     case HTTP_TYPE_INTEGER:
         if (rt_str_to_i64(value, &number) && number >= p->min && (!p->max || number <= p->max))
@@ -254,7 +258,7 @@ bool operations_check(const http_request *r, rt_error *err)
         rt_str value = p->in == HTTP_IN_HEADER ? http_header(r, p->name)
                        : p->in == HTTP_IN_PATH ? http_param(r, p->name)
                                                : http_query(r, p->name);
-        if (p->in == HTTP_IN_QUERY && is_repeated(r, p->name))
+        if (p->in == HTTP_IN_QUERY && p->type != HTTP_TYPE_TEXTS && is_repeated(r, p->name))
             return rt_fail(err, RT_INVALID, "'%s' is given more than once", p->name);
         if (value.ptr && !operations_parameter_check(p, value, err))
             return false;

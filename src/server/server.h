@@ -24,6 +24,7 @@
 
 #include "base/base.h"
 #include "engine/engine.h"
+#include "skills/skills.h"
 #include "store/store.h"
 #include "telemetry/telemetry.h"
 #include "tools/tools.h"
@@ -60,6 +61,7 @@ typedef struct rt_server_config {
     rt_cache *cache;
     rt_telemetry *telemetry;
     rt_tools *tools;      /* NULL: there are none */
+    rt_skills *skills;    /* the same */
     bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 

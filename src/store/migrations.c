@@ -22,6 +22,7 @@ EMBED(store_step_0001, "0001_house.sql");
 EMBED(store_step_0002, "0002_approvals.sql");
 EMBED(store_step_0003, "0003_tools.sql");
 EMBED(store_step_0004, "0004_learning.sql");
+EMBED(store_step_0005, "0005_skills.sql");
 
 static const struct step {
     unsigned version;
@@ -32,6 +33,7 @@ static const struct step {
     { 2, "approvals", store_step_0002 },
     { 3, "tools", store_step_0003 },
     { 4, "learning", store_step_0004 },
+    { 5, "skills", store_step_0005 },
 };
 
 static const struct {

@@ -27,6 +27,8 @@
 #include "store/sessions.h"   /* which node owns which session */
 #include "store/approvals.h"  /* what waits for a person's word */
 #include "store/snippets.h"   /* code worth keeping: patterns */
+#include "store/memories.h"   /* artifacts that are kept for later */
+#include "store/skills.h"     /* skills that were registered */
 #include "store/artifacts.h"  /* what runs left behind, for a while; encrypted on disk */
 #include "store/people.h"     /* erase, export, retention */
 #include "store/vault.h"      /* AES-GCM, the key file, secrets */

@@ -192,9 +192,10 @@ static void add_document(rt_search *search, const rt_tool *t, double uses)
                                                  .usage = uses });
 }
 
-static rt_search *make_index(const tools_catalogue *c, tools_counts *counts)
+static rt_search *make_index(const tools_catalogue *c, tools_counts *counts,
+                             const rt_embedder *embedder)
 {
-    rt_search *search = rt_search_new(NULL);
+    rt_search *search = rt_search_new(&(rt_search_options){ .embedder = embedder });
     double *uses = zeroed(c->count, sizeof(*uses));
     tools_counts_all(counts, c->tools, c->count, uses);
     for (size_t i = 0; i < c->count; i++)
@@ -204,11 +205,12 @@ static rt_search *make_index(const tools_catalogue *c, tools_counts *counts)
     return search;
 }
 
-const rt_search *tools_catalogue_search(tools_catalogue *c, tools_counts *counts)
+const rt_search *tools_catalogue_search(tools_catalogue *c, tools_counts *counts,
+                                        const rt_embedder *embedder)
 {
     pthread_mutex_lock(&c->lock);
     if (!c->search)
-        c->search = make_index(c, counts);
+        c->search = make_index(c, counts, embedder);
     pthread_mutex_unlock(&c->lock);
     return c->search;
 }

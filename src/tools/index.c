@@ -19,7 +19,7 @@ struct search_seen {
     uint8_t field;
 };
 
-enum { DIMS = 128 };
+enum { DIMS = 128, TEXT_BYTES_MAX = 600 };
 
 static const struct {
     float weight, slope; /* how much a word here counts; how much a long field takes from it */
@@ -61,10 +61,13 @@ static void *zeroed(size_t count, size_t size)
     return p;
 }
 
-static void embed_built_in(void *ctx, rt_str text, float *out)
+static void embed_built_in(void *ctx, rt_embed_what what, const rt_str *texts, size_t count,
+                           float *out)
 {
     (void)ctx;
-    rt_embed(text, out, DIMS);
+    (void)what;
+    for (size_t i = 0; i < count; i++)
+        rt_embed(texts[i], out + i * DIMS, DIMS);
 }
 
 bool search_is_built_in(const rt_search *s)
@@ -92,6 +95,8 @@ void rt_search_free(rt_search *s)
     search_numbering_done(&s->stems);
     search_numbering_done(&s->servers);
     free(s->vectors);
+    free(s->texts);
+    rt_arena_done(&s->text_arena);
     free(s->memo);
     free(s->gram_starts);
     free(s->gram_terms);
@@ -130,13 +135,30 @@ static void add_field(rt_search *s, search_document *d, search_field field, rt_s
     }
 }
 
-static void add_vector(rt_search *s, const rt_search_document *document)
+/* "listCommits" and "list_commits" as one would say them. */
+static void add_spoken(rt_buf *out, rt_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool is_capital = c >= 'A' && c <= 'Z';
+        bool after_small = i > 0 && name.ptr[i - 1] >= 'a' && name.ptr[i - 1] <= 'z';
+        if (is_capital && after_small)
+            rt_buf_addc(out, ' ');
+        rt_buf_addc(out, c == '_' || c == '-' || c == '.' || c == ':' ? ' ' : c);
+    }
+}
+
+/* What an embedder of one's own reads: sentences rather than identifiers, and the first of them,
+ * since each word costs. */
+static void keep_text(rt_search *s, const rt_search_document *document)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    rt_buf_addf(&text, "%.*s. %.*s. %.*s. %.*s", RT_FMT(document->server), RT_FMT(document->name),
-                RT_FMT(document->title), RT_FMT(document->description));
-    s->embedder.embed(s->embedder.ctx, rt_buf_str(&text),
-                      s->vectors + s->document_count * s->embedder.dims);
+    rt_buf_addf(&text, "%.*s: ", RT_FMT(document->server));
+    add_spoken(&text, document->name);
+    rt_buf_addf(&text, ". %.*s. %.*s", RT_FMT(document->title), RT_FMT(document->description));
+    GROW(s->texts, s->document_count, s->text_cap);
+    s->texts[s->document_count] =
+        rt_arena_str(&s->text_arena, rt_str_slice(rt_buf_str(&text), 0, TEXT_BYTES_MAX));
 }
 
 void rt_search_add(rt_search *s, const rt_search_document *document)
@@ -161,7 +183,7 @@ void rt_search_add(rt_search *s, const rt_search_document *document)
     for (size_t i = 0; i < SEARCH_FIELDS; i++)
         add_field(s, d, (search_field)i, texts[i]);
     if (!search_is_built_in(s))
-        add_vector(s, document);
+        keep_text(s, document);
     s->max_usage = RT_MAX(s->max_usage, document->usage);
     s->document_count++;
 }
@@ -274,12 +296,17 @@ void rt_search_build(rt_search *s)
     weigh_words(s);
     sort_words(s);
     make_postings(s);
-    if (search_is_built_in(s) && s->document_count > 0)
+    if (s->document_count > 0 && search_is_built_in(s))
         make_vectors(s);
+    else if (s->document_count > 0)
+        s->embedder.embed(s->embedder.ctx, RT_EMBED_DOCUMENTS, s->texts, s->document_count,
+                          s->vectors);
     for (size_t i = 0; i < s->document_count; i++)
         search_embed_finish(s->vectors + i * s->embedder.dims, s->embedder.dims);
     index_letters(s);
     free(RT_TAKE(s->seen));
     free(RT_TAKE(s->memo));
+    free(RT_TAKE(s->texts));
+    rt_arena_done(&s->text_arena);
     s->seen_count = s->seen_cap = 0;
 }

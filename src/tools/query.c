@@ -26,6 +26,7 @@ static const float LIKE_LEAST = 0.3f; /* vectors that are farther apart than thi
 /* Chosen by measuring on tests/tools/search-set; the neighbourhood of each value is flat. */
 static const struct {
     float meaning;                  /* the vectors' part of the score; the rest is the words' */
+    float own_meaning;              /* the same with an embedder of one's own: a sentence model */
     float clause, part;             /* of words, of meaning: the part of the best wish */
     float server, usage;            /* what these two can add */
     float synonym;                  /* on the weights of synonyms.c */
@@ -35,6 +36,7 @@ static const struct {
     float common; /* how much the commonness of an English word takes from it */
 } tune = {
     .meaning = 0.35f,
+    .own_meaning = 0.65f,
     .clause = 0.5f,
     .part = 0.4f,
     .server = 0.15f,
@@ -71,6 +73,7 @@ typedef struct question {
     concept *concepts;
     size_t concept_count;
     size_t clause_count;
+    rt_buf wishes[CLAUSES_MAX]; /* their words, for an embedder that is not ours */
     /* One number for each document. */
     float *words, *clause_words[CLAUSES_MAX], *meaning, *best, *scratch;
     uint32_t *touched;
@@ -86,8 +89,10 @@ static void *numbers(size_t count)
 
 static void question_done(question *q)
 {
-    for (size_t i = 0; i < CLAUSES_MAX; i++)
+    for (size_t i = 0; i < CLAUSES_MAX; i++) {
         free(q->clause_words[i]);
+        rt_buf_done(&q->wishes[i]);
+    }
     free(q->words);
     free(q->meaning);
     free(q->best);
@@ -253,6 +258,8 @@ static void understand(question *q, rt_str text)
             clause_words = 0;
         }
         is_end = t->ends_clause;
+        if (!search_is_built_in(q->search) && !t->is_extra && !is_joint(word_of(t)))
+            rt_buf_addf(&q->wishes[clause], "%.*s ", RT_FMT(word_of(t)));
         if (!search_is_stop_word(word_of(t))) {
             understand_word(q, t, clause);
             clause_words += search_chatter(search_token_stem(t)) > 0.5f;
@@ -346,18 +353,34 @@ static void embed_concept(const question *q, const concept *c, float *sum)
 }
 
 /* Of the whole request, or of the wishes whose bits are set. */
-static bool embed_question(const question *q, rt_str text, uint32_t clauses, float *out)
+static bool embed_concepts(const question *q, uint32_t clauses, float *out)
 {
     const rt_search *s = q->search;
-    memset(out, 0, s->embedder.dims * sizeof(*out));
-    if (!search_is_built_in(s))
-        s->embedder.embed(s->embedder.ctx, text, out);
-    else
-        for (size_t i = 0; i < q->concept_count; i++)
-            if (q->concepts[i].clauses & clauses)
-                embed_concept(q, &q->concepts[i], out);
+    for (size_t i = 0; i < q->concept_count; i++)
+        if (q->concepts[i].clauses & clauses)
+            embed_concept(q, &q->concepts[i], out);
     search_embed_finish(out, s->embedder.dims);
     return search_dot(out, out, s->embedder.dims) > 0;
+}
+
+/* The vectors of the whole request and, if there are several, of its wishes; how many. */
+static size_t embed_question(const question *q, rt_str text, float *vectors)
+{
+    const rt_search *s = q->search;
+    size_t dims = s->embedder.dims, asked = 1, wishes = q->clause_count > 1 ? q->clause_count : 0;
+    if (search_is_built_in(s)) {
+        embed_concepts(q, UINT32_MAX, vectors);
+        for (size_t k = 0; k < wishes; k++)
+            asked += embed_concepts(q, 1u << k, vectors + asked * dims);
+        return asked;
+    }
+    rt_str texts[CLAUSES_MAX + 1] = { text };
+    for (size_t k = 0; k < wishes; k++)
+        texts[asked++] = rt_buf_str(&q->wishes[k]);
+    s->embedder.embed(s->embedder.ctx, RT_EMBED_QUERIES, texts, asked, vectors);
+    for (size_t i = 0; i < asked; i++)
+        search_embed_finish(vectors + i * dims, dims);
+    return asked;
 }
 
 /* Scaled so that the nearest is 1 and what is no nearer than the average is 0. */
@@ -382,14 +405,12 @@ static void scale(float *likeness, size_t count)
 static void score_meaning(question *q, rt_str text)
 {
     const rt_search *s = q->search;
-    size_t dims = s->embedder.dims, count = s->document_count, asked = 1;
-    bool has_clauses = q->clause_count > 1 && search_is_built_in(s);
+    size_t dims = s->embedder.dims, count = s->document_count;
     float *vectors = numbers((CLAUSES_MAX + 1) * dims);
     float *likeness[CLAUSES_MAX + 1] = { q->meaning };
-    embed_question(q, text, UINT32_MAX, vectors);
-    for (size_t k = 0; k < q->clause_count && has_clauses; k++)
-        if (embed_question(q, text, 1u << k, vectors + asked * dims))
-            likeness[asked++] = numbers(count);
+    size_t asked = embed_question(q, text, vectors);
+    for (size_t i = 1; i < asked; i++)
+        likeness[i] = numbers(count);
     for (size_t d = 0; d < count; d++)
         for (size_t i = 0; i < asked; i++)
             likeness[i][d] = search_dot(vectors + i * dims, s->vectors + d * dims, dims);
@@ -475,8 +496,9 @@ size_t rt_search_query(const rt_search *s, rt_str text, rt_search_hit *hits, siz
         q.clause_words[i] = numbers(count);
     score_words(&q);
     score_meaning(&q, text);
+    float meaning = search_is_built_in(s) ? tune.meaning : tune.own_meaning;
     for (size_t d = 0; d < count; d++)
-        q.best[d] = (1 - tune.meaning) * q.words[d] + tune.meaning * q.meaning[d];
+        q.best[d] = (1 - meaning) * q.words[d] + meaning * q.meaning[d];
     lift_servers(&q);
     return choose(&q, hits, max);
 }

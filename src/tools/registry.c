@@ -38,6 +38,7 @@ struct rt_tools {
     tools_counts *counts;
     tools_lessons *lessons;
     tools_sequences *sequences;
+    tools_meaning *meaning; /* NULL: the built-in vectors */
 };
 
 /* -- Names ------------------------------------------------------------------------------------- */
@@ -216,6 +217,7 @@ bool rt_tools_open(const rt_tools_config *config, rt_tools **out, rt_error *err)
     t->counts = tools_counts_new(config->store);
     t->lessons = tools_lessons_new(config->store);
     t->sequences = tools_sequences_new(config->store);
+    t->meaning = tools_meaning_new(config->model);
     t->imports = tools_list_new();
     if (!tools_lessons_load(t->lessons, err) || !tools_sequences_load(t->sequences, err) ||
         (config->store && !tools_imports_load(config->store, t->imports, err)))
@@ -315,6 +317,7 @@ void rt_tools_close(rt_tools *t)
     tools_counts_free(t->counts);
     tools_lessons_free(t->lessons);
     tools_sequences_free(t->sequences);
+    tools_meaning_free(t->meaning);
     tools_catalogue_dropp(&t->catalogue);
     tools_list_drop(t->imports);
     pthread_cond_destroy(&t->changed);
@@ -602,7 +605,7 @@ static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
 size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts);
+    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
     size_t spare = RT_MIN(max + 16, c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);

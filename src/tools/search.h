@@ -3,8 +3,9 @@
  * search.h - which of many short texts is meant by a sentence.
  *
  * Promise: no model to download and no network; the same texts and the same question give the same
- * order on every machine. A question costs milliseconds at ten thousand documents. Texts are
- * outside bytes: they may be in any language, broken, or huge; what is too long is cut.
+ * order on every machine, unless an embedder of one's own is handed in. A question costs
+ * milliseconds at ten thousand documents. Texts are outside bytes: they may be in any language,
+ * broken, or huge; what is too long is cut.
  *
  *     rt_search *search RT_CLEANUP(rt_search_freep) = rt_search_new(NULL);
  *     rt_search_add(search, &(rt_search_document){ .name = name, .description = text });
@@ -35,9 +36,12 @@ typedef struct rt_search_document {
 } rt_search_document;
 
 /* An embedding of one's own instead of the built-in one; see rt_embed. */
+typedef enum rt_embed_what { RT_EMBED_DOCUMENTS, RT_EMBED_QUERIES } rt_embed_what;
+
 typedef struct rt_embedder {
     size_t dims;
-    void (*embed)(void *ctx, rt_str text, float *out); /* `dims` numbers; any length */
+    /* `dims` numbers a text, of any length; all nought for a text it can say nothing of. */
+    void (*embed)(void *ctx, rt_embed_what what, const rt_str *texts, size_t count, float *out);
     void *ctx;
 } rt_embedder;
 

@@ -146,6 +146,9 @@ struct rt_search {
     size_t seen_count, seen_cap;
     search_posting *postings;
 
+    rt_str *texts; /* of the documents, for an embedder that is not ours; gone after the build */
+    size_t text_cap;
+    rt_arena text_arena;
     float *vectors;                     /* embedder.dims for each document */
     uint32_t *gram_starts, *gram_terms; /* terms by three letters in a row */
     double max_usage;

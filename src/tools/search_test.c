@@ -148,24 +148,36 @@ Test(search, scores_fall_and_stay_between_nought_and_one)
     }
 }
 
-static void embed_by_length(void *ctx, rt_str text, float *out)
+/* Knows of the weather, and that "qwertz" is about it; documents come together, wishes too. */
+static void embed_weather(void *ctx, rt_embed_what what, const rt_str *texts, size_t count,
+                          float *out)
 {
-    (void)ctx;
-    out[0] = 1;
-    out[1] = (float)text.len;
+    size_t *documents_seen = ctx;
+    if (what == RT_EMBED_DOCUMENTS)
+        *documents_seen += count;
+    for (size_t i = 0; i < count; i++) {
+        bool is_weather = rt_str_find(texts[i], RT_STR("weather: get forecast. ")) == 0 ||
+                          rt_str_find(texts[i], RT_STR("qwertz")) >= 0;
+        out[2 * i] = is_weather;
+        out[2 * i + 1] = !is_weather;
+    }
 }
 
 Test(search, an_embedder_of_ones_own_takes_the_place_of_ours)
 {
-    rt_embedder embedder = { .dims = 2, .embed = embed_by_length };
+    size_t documents_seen = 0;
+    rt_embedder embedder = { .dims = 2, .embed = embed_weather, .ctx = &documents_seen };
     rt_search *s RT_CLEANUP(rt_search_freep) =
         rt_search_new(&(rt_search_options){ .embedder = &embedder });
-    rt_search_hit hits[5];
     for (size_t i = 0; i < RT_COUNT(documents); i++)
         rt_search_add(s, &documents[i]);
     rt_search_build(s);
-    cr_assert_gt(rt_search_query(s, RT_STR("send an email"), hits, 5), 0);
-    cr_assert_eq(hits[0].document, 0);
+    cr_assert_eq(documents_seen, RT_COUNT(documents));
+    expect_first(s, "qwertz", "get_forecast");
+    expect_first(s, "send an email", "Gmail_SendEmail");
+    rt_search_hit hits[2];
+    cr_assert_eq(rt_search_query(s, RT_STR("qwertz today, and then delete the file"), hits, 2), 2);
+    cr_expect(hits[0].document + hits[1].document == 4 + 6, "the forecast, and deleting");
 }
 
 static void *ask_often(void *ctx)

@@ -139,10 +139,25 @@ bool rt_toolbox_seed(rt_store *store, size_t *added, rt_error *err)
     for (size_t i = 0; i < RT_COUNT(samples); i++)
         if (!seed_one(tx, &samples[i], now, &count, err))
             return rt_wrap(err, "seed the toolbox");
-    if (!rt_tx_commit(&tx, err))
+    if (!rt_sql(tx,
+                "INSERT INTO settings (key, value) VALUES ('toolbox_was_seeded', 'true')"
+                " ON CONFLICT (key) DO NOTHING",
+                NULL, 0, NULL, NULL, err) ||
+        !rt_tx_commit(&tx, err))
         return rt_wrap(err, "seed the toolbox");
     *added = count;
     return true;
+}
+
+bool rt_toolbox_seed_once(rt_store *store, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_rows rows;
+    size_t added;
+    if (!rt_sql_once(store, RT_TX_READ, "SELECT 1 FROM settings WHERE key = 'toolbox_was_seeded'",
+                     NULL, 0, &arena, &rows, err))
+        return rt_wrap(err, "seed the toolbox");
+    return rows.count > 0 || rt_toolbox_seed(store, &added, err);
 }
 
 /* -- Rows

@@ -32,6 +32,8 @@ typedef struct rt_toolbox_tool {
 
 /* The eleven sample tools in their five categories; says how many were not there before. */
 bool rt_toolbox_seed(rt_store *store, size_t *added, rt_error *err);
+/* Unless this store has been seeded before, however many of the tools are left. */
+bool rt_toolbox_seed_once(rt_store *store, rt_error *err);
 
 /* Active tools, by category and name, without code. `category` and `text` may be empty; `text` is
  * looked for in name, description and category, whatever the case. */

@@ -47,9 +47,18 @@ bool tools_same_name(rt_str a, rt_str b);
 const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str written);
 
 typedef struct tools_counts tools_counts;
-const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts);
+/* `embedder` may be NULL. */
+const rt_search *tools_catalogue_search(tools_catalogue *catalogue, tools_counts *counts,
+                                        const rt_embedder *embedder);
 
 void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool *to);
+
+/* -- meaning.c: vectors of tools by a model, kept from one catalogue to the next --------------- */
+
+typedef struct tools_meaning tools_meaning;
+tools_meaning *tools_meaning_new(const rt_model *model); /* NULL: NULL */
+void tools_meaning_free(tools_meaning *meaning);
+const rt_embedder *tools_meaning_embedder(tools_meaning *meaning); /* of NULL: NULL */
 
 /* -- imports.c --------------------------------------------------------------------------------- */
 

@@ -33,10 +33,15 @@ def test_doctor_explains_every_substitute(retort):
             assert "->" in following, line
 
 
-@pytest.mark.parametrize("language, code", [("python", "return 42"), ("javascript", "return 42"), ("typescript", "return 42 as number"), ("bash", "RESULT=42")])
+@pytest.mark.parametrize("language, code", [("python", "return 42"), ("javascript", "return 42"), ("typescript", "return 42 as number"), ("bash", "RESULT=42"),
+                                            ("perl", "print 42"), ("c", '#include <stdio.h>\nint main(void) { puts("42"); }')])
 def test_every_language_runs(run, nobody, language, code):
     answer = run(language, code, prefix=nobody)
     assert answer["result"] == 42, answer["error"]
+
+
+def test_sql_runs(run, nobody):
+    assert run("sql", "SELECT sum(value) AS a FROM input", input=[40, 2], prefix=nobody)["result"] == [{"a": 42}]
 
 
 def test_the_attestation_is_honest(run, nobody):

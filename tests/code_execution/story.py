@@ -8,32 +8,16 @@
 """
 
 import contextlib
-import datetime
 import json
 import pathlib
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "service"))
+sys.path[:0] = [str(HERE.parent / "service"), str(HERE.parents[1] / "examples/commits")]
 
 from house import serve  # noqa: E402
-
-AUTHORS = ["ada", "grace", "edsger", "barbara", "donald"]
-RECENT = 42
-
-
-def commits(count=1000, recent=RECENT):
-    """`recent` commits of the last week by five authors, the rest older; 1.2 KB each."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = []
-    for n in range(count):
-        age = datetime.timedelta(hours=1 + n * 3) if n < recent else datetime.timedelta(days=9 + n)
-        author = AUTHORS[n % len(AUTHORS)]
-        made.append({"sha": f"{n:040x}", "author": author, "date": (now - age).isoformat(),
-                     "message": f"change {n}", "files": [f"src/room{i}/file{n}.c" for i in range(20)],
-                     "patch": "+line\n-line\n" * 60})
-    return made
+from server import commits  # noqa: E402, that of examples/commits
 
 
 class House:

@@ -24,7 +24,8 @@ ADDRESS = "127.0.0.1:8002"
 def address():
     """Where the server of the examples really is."""
     folder = tempfile.mkdtemp(prefix="retort-docs-")
-    process = subprocess.Popen([RETORT, "serve", "--port", "0", "--data-dir", folder], cwd=folder,
+    process = subprocess.Popen([RETORT, "serve", "--port", "0", "--data-dir", folder, "--mcp-config",
+                                ROOT / "examples/commits/mcp.json"], cwd=ROOT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                stderr=subprocess.DEVNULL)
     yield next(m.group(1) for line in process.stdout if (m := re.search(r"http://(\S+)", line)))

@@ -339,7 +339,7 @@ def test_stdin_and_child_processes():
     guest.process.stdin.write(b"one\ntwo\n")
     guest.process.stdin.close()
     assert guest.reply()["value"] == ["hi\n", 3, "one\ntwo\n"]
-    guest.process.wait(10)
+    assert guest.finish().status == 0
 
 
 # -- sessions -----------------------------------------------------------------------------------

@@ -247,7 +247,7 @@ def test_stdin_is_descriptor_0():
     guest.process.stdin.write(b"one\ntwo\n")
     guest.process.stdin.close()
     assert guest.reply()["value"] == ["one", "two\n"]
-    guest.process.wait(10)
+    assert guest.finish().status == 0
 
 
 # -- errors -------------------------------------------------------------------------------------

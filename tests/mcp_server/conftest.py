@@ -22,7 +22,7 @@ from peers import Modern, Session  # noqa: E402
 
 @pytest.fixture(scope="module")
 def server():
-    with serve() as one:
+    with serve(env={"RETORT_TOOLS_SAMPLES": "false"}) as one:
         yield one
 
 

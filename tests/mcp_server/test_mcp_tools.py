@@ -26,10 +26,10 @@ def value(result):
 # ---- the list ----
 
 def test_the_list_is_small(peer):
-    """It is in every conversation: about a thousand tokens at four characters each."""
+    """It is in every conversation: at most 1,250 tokens at four characters each."""
     tools = peer.request("tools/list")["tools"]
     assert len(tools) <= 10
-    assert len(json.dumps(tools, separators=(",", ":"))) < 4600
+    assert len(json.dumps(tools, separators=(",", ":"))) < 5000
     assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
 
 
@@ -263,6 +263,38 @@ def test_without_tools_nothing_is_found_and_nothing_can_be_called(peer):
     with pytest.raises(Failed) as why:
         peer.call("github:list_commits")
     assert (why.value.code, why.value.data) == (-32602, {"available_servers": []})
+
+
+def test_a_tool_is_described_as_code(seeded):
+    about = value(Modern(seeded).call("pml_describe_tool", name="toolbox:dataValidator", **{"as": "python"}))
+    assert "def data_validator(*" in about["declaration"] and "inputSchema" not in about
+
+
+# ---- patterns ----
+
+def test_patterns_are_saved_run_and_listed(peer):
+    code = "return sum(inputs['numbers'])"
+    saved = value(peer.call("pml_patterns", action="save", name=f"sum-{id(peer)}", code=code))
+    assert saved["id"].startswith("snippet_")
+    done = value(peer.call("pml_patterns", action="run", name=saved["saved"], inputs={"numbers": [40, 2]}))
+    assert done["result"] == 42 and done["execution_id"].startswith("exec_")
+    rows = value(peer.call("pml_patterns", action="list"))["patterns"]
+    assert {"payroll-duplicate-detector", "csv-analyzer", saved["saved"]} <= {row["name"] for row in rows}
+    failed = peer.call("pml_patterns", action="run", name=saved["saved"], inputs={"numbers": 1})
+    assert failed["isError"] and "TypeError" in failed["content"][0]["text"] or "not iterable" in failed["content"][0]["text"]
+    assert value(peer.call("pml_patterns", action="delete", name=saved["saved"]))["deleted"] == saved["saved"]
+    with pytest.raises(Failed):
+        peer.call("pml_patterns", action="dance")
+
+
+def test_patterns_have_the_names_agents_know(peer):
+    assert value(peer.call("pml:get_pattern", name="csv-analyzer"))["code"]
+    assert value(peer.call("list_patterns"))["patterns"]
+    name = f"one-{id(peer)}"
+    assert value(peer.call("pml_save_pattern", name=name, code="return 1"))["saved"] == name
+    assert value(peer.call("run_pattern", name=name))["result"] == 1
+    again = peer.call("save_pattern", name=name, code="return 1")
+    assert again["isError"] and "already" in again["content"][0]["text"]
 
 
 # ---- approvals ----

@@ -251,6 +251,14 @@ bool jail_frame_recv(int fd, size_t max, jail_frame *out, rt_error *err)
     return ok;
 }
 
+_Noreturn void jail_leave(int control, int status)
+{
+    char ignored[4096];
+    while (recv(control, ignored, sizeof(ignored), 0) > 0 || errno == EINTR)
+        errno = 0;
+    _exit(status);
+}
+
 void jail_frame_done(jail_frame *frame)
 {
     free(frame->data);

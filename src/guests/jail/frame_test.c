@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct wire {
@@ -201,6 +204,100 @@ Test(frame, descriptors_of_a_frame_that_is_refused_are_closed)
     cr_expect_eq(open_descriptors(), before);
 }
 
+/* ---- a reader ---- */
+
+static void expect_next(jail_reader *r, const char *text, size_t fd_count)
+{
+    jail_frame got RT_CLEANUP(jail_frame_done) = { 0 };
+    rt_error err = { 0 };
+    cr_assert(jail_reader_next(r, 10000, &got, &err), "%s", err.text);
+    cr_expect_str_eq(got.data, text);
+    cr_expect_eq(got.fd_count, fd_count);
+}
+
+Test(frame, a_reader_takes_several_at_a_time_and_gives_them_one_by_one)
+{
+    WIRE(w, SOCK_STREAM);
+    jail_reader r = { .fd = w.b };
+    rt_error err = { 0 };
+    cr_expect(!jail_reader_is_ready(&r));
+    for (int i = 0; i < 3; i++)
+        cr_assert(jail_frame_send(w.a, "abc", (size_t)(i + 1), NULL, 0, &err), "%s", err.text);
+    cr_expect(jail_reader_is_ready(&r) && !jail_reader_has_more(&r));
+    expect_next(&r, "a", 0);
+    cr_expect(jail_reader_is_ready(&r) && jail_reader_has_more(&r));
+    expect_next(&r, "ab", 0);
+    expect_next(&r, "abc", 0);
+    cr_expect(!jail_reader_is_ready(&r) && !jail_reader_has_more(&r));
+}
+
+Test(frame, a_reader_gives_descriptors_to_the_frame_they_came_with)
+{
+    WIRE(w, SOCK_STREAM);
+    jail_reader r = { .fd = w.b };
+    unsigned before = open_descriptors();
+    int two[] = { w.a, w.b };
+    jail_frame_send(w.a, "none", 4, NULL, 0, NULL);
+    jail_frame_send(w.a, "two", 3, two, 2, NULL);
+    jail_frame_send(w.a, "none", 4, NULL, 0, NULL);
+    jail_frame_send(w.a, "one", 3, two, 1, NULL);
+    jail_frame_send(w.a, "one", 3, two, 1, NULL);
+    expect_next(&r, "none", 0);
+    expect_next(&r, "two", 2);
+    expect_next(&r, "none", 0);
+    expect_next(&r, "one", 1);
+    expect_next(&r, "one", 1);
+    cr_expect_eq(open_descriptors(), before);
+}
+
+Test(frame, a_reader_gets_a_long_one_whole_and_what_follows_it)
+{
+    WIRE(w, SOCK_STREAM);
+    jail_reader r = { .fd = w.b };
+    jail_frame got RT_CLEANUP(jail_frame_done) = { 0 };
+    static char text[100000];
+    memset(text, 'y', sizeof(text));
+    jail_frame_send(w.a, "short", 5, NULL, 0, NULL);
+    jail_frame_send(w.a, text, sizeof(text), &w.a, 1, NULL);
+    jail_frame_send(w.a, "short", 5, NULL, 0, NULL);
+    expect_next(&r, "short", 0);
+    cr_assert(jail_reader_next(&r, sizeof(text), &got, NULL));
+    cr_expect(got.len == sizeof(text) && memcmp(got.data, text, sizeof(text)) == 0);
+    cr_expect_eq(got.fd_count, 1);
+    expect_next(&r, "short", 0);
+}
+
+Test(frame, a_reader_may_get_everything_byte_by_byte)
+{
+    WIRE(w, SOCK_STREAM);
+    jail_reader r = { .fd = w.b, .step = 1 };
+    jail_frame_send(w.a, "first", 5, NULL, 0, NULL);
+    jail_frame_send(w.a, "second", 6, &w.a, 1, NULL);
+    expect_next(&r, "first", 0);
+    expect_next(&r, "second", 1);
+}
+
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+Test(frame, a_signal_ends_the_waiting_of_a_reader)
+{
+    WIRE(w, SOCK_STREAM);
+    jail_reader r = { .fd = w.b };
+    jail_frame got;
+    rt_error err = { 0 };
+    struct sigaction action = { .sa_handler = ignore };
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 20000 }, { 0, 20000 } }, NULL);
+    cr_expect(!jail_reader_next(&r, 100, &got, &err));
+    cr_expect_eq(err.sys_errno, EINTR);
+    setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 0 }, { 0, 0 } }, NULL);
+    jail_frame_send(w.a, "x", 1, NULL, 0, NULL);
+    expect_next(&r, "x", 0);
+}
+
 Test(frame, packets_keep_their_bounds)
 {
     WIRE(w, SOCK_SEQPACKET);
@@ -214,4 +311,21 @@ Test(frame, packets_keep_their_bounds)
                  "what does not fit is dropped");
     cr_expect_eq(jail_packet_recv(w.b, got, sizeof(got), NULL, 0, &count, MSG_DONTWAIT), -1);
     cr_expect_eq(errno, EAGAIN);
+}
+
+Test(frame, who_leaves_goes_when_nobody_listens_any_more)
+{
+    int pair[2], status = -1;
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    pid_t pid = jail_clone(0);
+    if (pid == 0) {
+        close(pair[0]);
+        jail_leave(pair[1], 7);
+    }
+    close(pair[1]);
+    cr_assert_eq(write(pair[0], "late", 4), 4);
+    cr_expect_eq(waitpid(pid, &status, WNOHANG), 0, "it has left while somebody listened");
+    close(pair[0]);
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }

@@ -74,6 +74,9 @@ typedef struct jail_hooks {
  */
 int jail_serve(int orders_fd, const jail_hooks *hooks);
 
+/* Before the first fork: puts what was warmed into huge pages, where the kernel lets it. */
+void jail_gather(void);
+
 /*
  * In a sealed child: whether it was made ahead of any request. A forked process copies each page it
  * first writes to; a guest that has time goes through the motions of a run, so that no request
@@ -146,6 +149,12 @@ static inline bool jail_reader_has_more(const jail_reader *reader)
 {
     return reader->from < reader->to;
 }
+
+/*
+ * Ends the process once nobody listens any more; for after the answer. To give back the memory of
+ * an interpreter takes as long as a small run, and a core from those who carry the answer on.
+ */
+_Noreturn void jail_leave(int control, int status);
 
 /* Packets with descriptors, for the SEQPACKET sockets between warden, zygotes and cells. */
 ssize_t jail_packet_send(int fd, const void *data, size_t len, const int *fds, size_t fd_count);

@@ -220,6 +220,7 @@ int jail_serve(int orders_fd, const jail_hooks *hooks)
     int own_pid_ns = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
     if (own_pid_ns < 0)
         _exit(1);
+    jail_gather();
     for (;;) {
         jail_order order;
         int fds[JAIL_ORDER_FDS_MAX];

@@ -127,6 +127,8 @@ function describe(thrown, scripts) {
   if (typeof errno === 'number') error.errno = Math.abs(errno);
   const path = attempt(() => thrown.path);
   if (typeof path === 'string') error.path = cut(path);
+  const status = attempt(() => thrown.retortStatus);
+  if (typeof status === 'number') error.status = status;
   const refused = attempt(() => thrown.retortModule);
   if (typeof refused === 'string')
     Object.assign(error, { type: 'PermissionError', module: refused }, thrown.retortPlace);

@@ -10,6 +10,9 @@
  * Only the stable ABI of Python 3.8 is used: one build serves every later Python. Waiting for a
  * frame releases the interpreter lock, so a thread the code left behind goes on meanwhile.
  */
+#include <dlfcn.h>
+#include <sys/mman.h>
+
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
@@ -23,6 +26,67 @@ static PyObject *fail(const rt_error *err)
     return NULL;
 }
 
+/* -- where objects lie ----------------------------------------------------------------------- */
+
+/*
+ * Python takes memory for small objects a megabyte at a time, wherever the kernel finds room. While
+ * it warms it gets them side by side, so that jail_gather() can put them into huge pages; a cell
+ * takes its own as ever.
+ */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define NEST_SIZE ((size_t)256 << 20)
+
+static char *nest, *nest_free, *nest_open; /* free: from here on; open: up to here it can be used */
+static bool is_warming;
+
+static void *take_arena(void *ctx, size_t size)
+{
+    (void)ctx;
+    if (!is_warming || (size_t)(nest + NEST_SIZE - nest_free) < size) {
+        void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return at == MAP_FAILED ? NULL : at;
+    }
+    size_t more = nest_free + size > nest_open
+                      ? ((size_t)(nest_free + size - nest_open) + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1)
+                      : 0;
+    if (more && mprotect(nest_open, more, PROT_READ | PROT_WRITE) != 0)
+        return NULL;
+    nest_open += more;
+    nest_free += size;
+    return nest_free - size;
+}
+
+static void give_arena(void *ctx, void *at, size_t size)
+{
+    (void)ctx;
+    munmap(at, size);
+}
+
+/* Not in the stable ABI, but in every Python since 3.4 as it is here. */
+typedef struct arena_allocator {
+    void *ctx;
+    void *(*alloc)(void *ctx, size_t size);
+    void (*free)(void *ctx, void *at, size_t size);
+} arena_allocator;
+
+static PyObject *nestle(PyObject *self, PyObject *args)
+{
+    void (*install)(arena_allocator *);
+    *(void **)&install = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
+    (void)self;
+    (void)args;
+    char *at = install ? mmap(NULL, NEST_SIZE + HUGE_PAGE, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                       : MAP_FAILED;
+    if (at != MAP_FAILED) {
+        nest = (char *)(((uintptr_t)at + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
+        nest_free = nest_open = nest;
+        is_warming = true;
+        install(&(arena_allocator){ .alloc = take_arena, .free = give_arena });
+    }
+    Py_RETURN_NONE;
+}
+
 /*
  * No hooks around the fork: Python's own (PyOS_AfterFork_Child) repair what other threads may have
  * held, and a zygote has none. Skipping them leaves a hundred pages uncopied in every cell.
@@ -33,6 +97,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "i", &fd))
         return NULL;
+    if (is_warming) {
+        is_warming = false;
+        munmap(nest_open, (size_t)(nest + NEST_SIZE - nest_open));
+    }
     return PyLong_FromLong(jail_serve(fd, &(jail_hooks){ 0 }));
 }
 
@@ -172,8 +240,19 @@ static PyObject *limit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* With the interpreter's lock held: no thread that the code left goes on. */
+static PyObject *leave(PyObject *self, PyObject *args)
+{
+    int fd, status;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "ii", &fd, &status))
+        return NULL;
+    jail_leave(fd, status);
+}
+
 static PyMethodDef functions[] = {
     { "is_ahead", is_ahead, METH_NOARGS, "Whether nobody waits for this cell yet." },
+    { "nestle", nestle, METH_NOARGS, "Objects from now on lie close together." },
     { "serve", serve, METH_VARARGS, "serve(fd): fork on each order; returns in a sealed child" },
     { "park", park, METH_VARARGS, "park(fd): wait to be copied; True in a copy" },
     { "announce", announce, METH_VARARGS, "announce(fd, text): tell the warden we are warm" },
@@ -182,6 +261,7 @@ static PyMethodDef functions[] = {
     { "more", has_more, METH_NOARGS,
       "more(): whether something was read along with the last frame" },
     { "send", send_frame, METH_VARARGS, "send(fd, bytes): one frame" },
+    { "leave", leave, METH_VARARGS, "leave(fd, status): end when nobody listens any more" },
     { "limit", limit, METH_VARARGS,
       "limit(cpu_seconds, data_bytes, file_bytes, processes, descriptors): 0 leaves it" },
     { NULL, NULL, 0, NULL },
