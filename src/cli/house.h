@@ -38,6 +38,8 @@ void cli_house_close(cli_house *house);
 /* The registry of tools, with the toolbox and the MCP servers of the settings in it. `local` may be
  * NULL for those who do not call. (servers.c) */
 bool cli_tools_open(cli_house *house, rt_runtime *local, rt_tools **out, rt_error *err);
+/* Adds one of our own; a server of the user's that has its name already stays. */
+bool cli_tools_offer(rt_tools *tools, rt_provider *provider, rt_error *err);
 /* Runs a tool of the toolbox in a cell of `local`, an rt_runtime (tools.c). */
 bool cli_toolbox_run(void *local, const rt_toolbox_run *run, rt_arena *arena, rt_tool_result *out,
                      rt_error *err);

@@ -314,7 +314,7 @@ static bool open_agents(service *s, rt_error *err)
                                                    .vault = s->house.vault,
                                                    .objects = &s->house.objects,
                                                    .engine = s->engine });
-    return rt_tools_add(s->tools, rt_agents_provider(s->agents), err);
+    return cli_tools_offer(s->tools, rt_agents_provider(s->agents), err);
 }
 
 /* Once: an operator who takes them out does not find them again. */

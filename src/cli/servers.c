@@ -75,3 +75,19 @@ bool cli_tools_open(cli_house *h, rt_runtime *local, rt_tools **out, rt_error *e
     *out = RT_TAKE(tools);
     return true;
 }
+
+bool cli_tools_offer(rt_tools *tools, rt_provider *provider, rt_error *err)
+{
+    rt_error why = { 0 };
+    char name[sizeof(provider->name)];
+    memcpy(name, provider->name, sizeof(name));
+    if (rt_tools_add(tools, provider, &why))
+        return true;
+    if (why.code == RT_CONFLICT) {
+        rt_log(RT_LOG_WARN,
+               "a server of yours is called '%s': our tools of that name are not offered", name);
+        return true;
+    }
+    *err = why;
+    return false;
+}

@@ -147,9 +147,9 @@ bool cli_skills_open(cli_service *s, rt_error *err)
     tell_problems(s->skills);
     rt_memory memory = { .store = s->house.store, .vault = s->house.vault, .skills = s->skills };
     return !s->tools || (rt_skills_provider(s->skills, &caller, &provider, err) &&
-                         rt_tools_add(s->tools, provider, err) &&
+                         cli_tools_offer(s->tools, provider, err) &&
                          rt_memory_provider(&memory, &caller, &provider, err) &&
-                         rt_tools_add(s->tools, provider, err));
+                         cli_tools_offer(s->tools, provider, err));
 }
 
 /* ---- list and show ---- */
