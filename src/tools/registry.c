@@ -526,6 +526,21 @@ size_t rt_tools_servers(rt_tools *t, rt_arena *arena, rt_str **out)
     return count;
 }
 
+/* What a provider tells of itself, with its name before it where it does not say it. */
+static void write_health(rt_provider *provider, rt_json_writer *w)
+{
+    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer own;
+    rt_json_begin(&own, &text);
+    provider->health(provider, &own);
+    rt_str members = rt_str_slice(rt_buf_str(&text), 1, text.len - 1);
+    bool has_name = rt_str_find(members, RT_STR("\"server\":")) >= 0;
+    rt_buf whole RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_buf_addf(&whole, "{\"server\":\"%s\"%s%.*s}", provider->name, members.len ? "," : "",
+                RT_FMT(members));
+    rt_jw_raw(w, has_name ? rt_buf_str(&text) : rt_buf_str(&whole));
+}
+
 void rt_tools_health(rt_tools *t, rt_json_writer *w)
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
@@ -536,7 +551,8 @@ void rt_tools_health(rt_tools *t, rt_json_writer *w)
         entry *e = use(t, names[i]);
         if (!e)
             continue;
-        e->provider->health(e->provider, w);
+        if (e->provider->health)
+            write_health(e->provider, w);
         leave(t, e);
     }
     rt_jw_end(w);
