@@ -254,15 +254,16 @@ def test_tools_are_found_described_and_called_by_their_own_names(seeded):
     assert called["structuredContent"]["success"] is True
     with pytest.raises(Failed) as why:
         peer.call("github:list_commits")
-    assert (why.value.code, why.value.data) == (-32602, {"available_servers": ["toolbox"]})
+    assert (why.value.code, why.value.data) == (-32602, {"available_servers": ["memory", "skills", "toolbox"]})
 
 
-def test_without_tools_nothing_is_found_and_nothing_can_be_called(peer):
-    assert value(peer.call("pml_search_tools", query="commits"))["tools"] == []
+def test_without_servers_there_are_our_own_tools_and_no_others(peer):
+    found = value(peer.call("pml_search_tools", query="commits"))["tools"]
+    assert {tool["server_id"] for tool in found} <= {"memory", "skills"}
     assert peer.call("pml_describe_tool", name="github:list_commits")["isError"] is True
     with pytest.raises(Failed) as why:
         peer.call("github:list_commits")
-    assert (why.value.code, why.value.data) == (-32602, {"available_servers": []})
+    assert (why.value.code, why.value.data) == (-32602, {"available_servers": ["memory", "skills"]})
 
 
 def test_a_tool_is_described_as_code(seeded):
