@@ -124,7 +124,7 @@ static void health(rt_provider *self, rt_json_writer *w)
     size_t count = 0;
     bool is_well = list(self, &arena, &tools, &count, &err);
     rt_jw_object(w);
-    rt_jw_kstr(w, "name", RT_STR(RT_AGENTS_PROVIDER));
+    rt_jw_kstr(w, "server", RT_STR(RT_AGENTS_PROVIDER));
     rt_jw_kstr(w, "status", is_well ? RT_STR("healthy") : RT_STR("down"));
     rt_jw_ku64(w, "tools", count);
     rt_jw_end(w);
