@@ -111,7 +111,7 @@ typedef struct rt_agent_run {
     rt_str surface; /* "code-agents", "mcp", "tool" … */
     rt_trace trace;
     rt_canceller *canceller;
-    bool is_nested; /* part of a run that has a slot */
+    bool is_nested;             /* part of a run that has a slot */
     void (*on_work)(void *ctx); /* as in rt_request */
     void *work_ctx;
 } rt_agent_run;
@@ -151,7 +151,8 @@ rt_str rt_agent_tool_name(rt_str name, rt_arena *arena);
 /* Registered agents as tools: "agents:csv-profile". One for a registry. */
 rt_provider *rt_agents_provider(rt_agents *agents);
 
-/* Tells the registry when another node, or a command, changed which agents are tools. Now and then. */
+/* Tells the registry when another node, or a command, changed which agents are tools; for now and
+ * then. */
 bool rt_agents_refresh(rt_agents *agents, rt_error *err);
 
 /* Several agents under one name, to be served as an MCP server of their own. `ids` as
