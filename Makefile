@@ -28,7 +28,7 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine server cli
+ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills agents server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c
@@ -56,6 +56,9 @@ DOCS_DIR  := src/server/docs
 DOCS_FILES := $(B)/docs/.files
 
 all: $(B)/retort $(GUESTS) $(GUEST_FILES) $(LANGUAGE_FILES) $(DOCS_FILES)
+
+# What looks through every byte of every run.
+$(B)/obj/privacy/%.o: CFLAGS += -O3
 
 $(B)/obj/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
@@ -105,11 +108,14 @@ $(B)/guests/node/retort_fork.so: src/guests/node/retort_fork.c
 	$(CC) $(GUEST_CFLAGS) -shared -o $@ $<
 
 # Guests that are programs of ours: the jail, base, and what those share that run a program.
-PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
 PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/program/*.h src/guests/sql/*.h src/base/*.h)
 PROGRAM_SRC := $(wildcard src/guests/program/*.c)
 PLAIN_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
+PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
+PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
+$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
 	$(PLAIN_GUEST)
 
@@ -130,7 +136,7 @@ $(B)/guests/bin/retort-tool: src/guests/tool/retort_tool.c $(PLAIN_GUEST_SRC) $(
 NURSERY_SRC := $(wildcard src/guests/nursery/*.c) $(addprefix src/sandbox/,nursery.c init.c files.c root.c id_maps.c filter.c)
 $(B)/guests/nursery/retort-nursery: $(NURSERY_SRC) $(JAIL_SRC) $(BASE_SRC) $(wildcard src/guests/jail/*.h src/base/*.h src/sandbox/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(GUEST_CFLAGS) -ffunction-sections -fdata-sections -Wl,--gc-sections -static -o $@ $(NURSERY_SRC) $(JAIL_SRC) $(filter-out src/base/sha256.c,$(BASE_SRC))
+	$(CC) $(GUEST_CFLAGS) -ffunction-sections -fdata-sections -Wl,--gc-sections -static -o $@ $(NURSERY_SRC) $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
 
 $(LANGUAGE_FILES): $(wildcard languages/*.yaml)
 	@mkdir -p $(@D)

@@ -154,7 +154,7 @@ class BareZygote:
     """
 
     ARGV = {"python": lambda: [PYTHON, "-I", "-B", "zygote.py"],
-            "node": lambda: [NODE, *node_options(), "zygote.js", "200"]}
+            "node": lambda: [NODE, *node_options(), "zygote.js", "60"]}
 
     def __init__(self, kind):
         self.orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -189,8 +189,9 @@ class BareZygote:
 
     @staticmethod
     def run(language, control, out):
-        order = json.dumps({"op": "run", "id": 1, "language": language, "name": "main",
-                            "code": HELLO[language], "env": {}}).encode()
+        limits = dict.fromkeys(("cpu_seconds", "data_bytes", "file_bytes", "processes", "descriptors"), 0)
+        order = json.dumps({"op": "run", "id": 1, "language": language, "name": "main", "code": HELLO[language],
+                            "env": {}, "limits": limits, "keep": False}).encode()
         control.sendall(struct.pack("=I", len(order)) + order)
         reply = control.recv(65536)
         while len(reply) < 4 or len(reply) < 4 + struct.unpack_from("=I", reply)[0]:

@@ -32,5 +32,6 @@
 #include "base/outbound.h" /* what is sent to other services */
 #include "base/hash.h"   /* hashing, for tables */
 #include "base/sha256.h" /* hashing, for keeps; needs libcrypto */
+#include "base/yaml.h"   /* YAML as JSON; needs libyaml */
 
 #endif

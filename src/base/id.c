@@ -87,3 +87,15 @@ rt_str rt_id_new(const char *prefix, rt_arena *arena)
     rt_hex(hex, bytes, sizeof(bytes));
     return rt_arena_printf(arena, "%s_%llu_%s", prefix, (unsigned long long)rt_wall_ms(), hex);
 }
+
+rt_str rt_uuid_new(rt_arena *arena)
+{
+    uint8_t bytes[16];
+    char hex[2 * sizeof(bytes) + 1];
+    rt_random_name(bytes, sizeof(bytes));
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* the version */
+    bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80); /* the variant */
+    rt_hex(hex, bytes, sizeof(bytes));
+    return rt_arena_printf(arena, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+                           hex + 20);
+}

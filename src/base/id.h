@@ -24,4 +24,7 @@ void rt_hex(char *out, const void *bytes, size_t n);
 /* "<prefix>_<wall clock in ms>_<16 random hexadecimal digits>" */
 rt_str rt_id_new(const char *prefix, rt_arena *arena);
 
+/* A random UUID, version 4: "6f1c2a52-0d7e-4b8e-9c55-0f1d2e3a4b5c" */
+rt_str rt_uuid_new(rt_arena *arena);
+
 #endif

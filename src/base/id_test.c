@@ -54,3 +54,14 @@ Test(id, names_differ_from_thread_to_process)
     rt_random_name(mine, sizeof(mine[0]));
     cr_assert_neq(mine[0], theirs, "a fork must not draw from its parent's stock");
 }
+
+Test(id, a_uuid_says_which_kind_it_is)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_str one = rt_uuid_new(&arena), other = rt_uuid_new(&arena);
+    cr_assert_eq(one.len, 36u);
+    cr_expect_eq(one.ptr[8], '-');
+    cr_expect_eq(one.ptr[14], '4');
+    cr_expect(strchr("89ab", one.ptr[19]));
+    cr_expect(!rt_str_eq(one, other));
+}

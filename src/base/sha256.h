@@ -2,7 +2,7 @@
 /*
  * sha256.h - SHA-256, at once or piece by piece.
  *
- * Promise: FIPS 180-4, by libcrypto. This is the one part of base that needs a library beyond libc.
+ * Promise: FIPS 180-4, by libcrypto. This and yaml.h are what needs a library.
  *
  *     char hex[RT_SHA256_HEX];
  *     rt_sha256_hex(RT_STR("abc"), hex);          // "ba7816bf..."

@@ -156,6 +156,7 @@ static void gather_defaults(loader *l)
                default_data_dir(l->world, l->arena), origin);
     cli_gather(&l->found, cli_setting_find(RT_STR("node.name")), rt_str_of(host), origin);
     cli_gather(&l->found, cli_setting_find(RT_STR("database.url")), RT_STR(""), origin);
+    cli_gather(&l->found, cli_setting_find(RT_STR("models.directory")), RT_STR(""), origin);
 }
 
 /* ---- applying ---- */

@@ -114,7 +114,8 @@ typedef struct rt_settings {
         double cached_usd_per_million_tokens, chars_per_token;
     } cost;
     struct {
-        double usd_month; /* 0: no budget */
+        double usd_month;   /* 0: no budget */
+        rt_str webhook_url; /* empty: none */
     } budget;
     struct {
         uint64_t days; /* 0: for ever */
@@ -139,6 +140,8 @@ typedef struct rt_settings {
     struct {
         rt_str directory;
         bool is_approval_needed;
+        cli_words allowed;
+        unsigned privacy; /* an rt_privacy_mode: note is off */
     } skills;
     struct {
         rt_str model;

@@ -210,6 +210,8 @@ static const cli_setting table[] = {
 
     { "budget.usd_month", NUMBER(budget.usd_month, 0, 1000000000), .fallback = "0",
       .about = "what an organisation may spend in a month; 0 sets no limit" },
+    { "budget.webhook_url", TEXT(budget.webhook_url), .fallback = "",
+      .choices = "http:// https://", .about = "what gets a POST when a budget is nearly spent" },
 
     { "retention.days", COUNT(retention.days, 0, 36500), .fallback = "90",
       .about = "how long runs and audit lines are kept; 0 is for ever" },
@@ -245,11 +247,16 @@ static const cli_setting table[] = {
     { "hash.algorithm", CHOICE(hash.algorithm, "sha256"), .fallback = "sha256",
       .names = { NAME("CODE_EXEC_HASH_ALGORITHM") }, .about = "of code, inputs and outputs" },
 
-    { "skills.directory", PATH(skills.directory), .fallback = "", .is_reserved = true,
-      .names = { NAME("CODE_EXEC_SKILLS_DIRECTORY") }, .about = "skills to load" },
+    { "skills.directory", PATH(skills.directory), .fallback = "", .flag = "--skills-directory",
+      .names = { NAME("CODE_EXEC_SKILLS_DIRECTORY") },
+      .about = "skills to load besides the built-in ones and those in data_dir/skills" },
     { "skills.approve_side_effects", SWITCH(skills.is_approval_needed), .fallback = "true",
-      .is_reserved = true, .names = { NAME("CODE_EXEC_REQUIRE_POLICY_APPROVAL_FOR_SIDE_EFFECTS") },
+      .names = { NAME("CODE_EXEC_REQUIRE_POLICY_APPROVAL_FOR_SIDE_EFFECTS") },
       .about = "a skill with side effects waits for an approval" },
+    { "skills.allow_external", LIST(skills.allowed), .fallback = "",
+      .about = "skills with external_call or network_access that may be called; * is all of them" },
+    { "skills.privacy", CHOICE(skills.privacy, "note redact tokens partial"), .fallback = "note",
+      .about = "personal data of skills with pii_risk: noted in the record, or masked as well" },
     { "embedding.model", TEXT(embedding.model), .is_reserved = true,
       .fallback = "sentence-transformers/all-MiniLM-L6-v2",
       .names = { NAME("CODE_EXEC_EMBEDDING_MODEL") }, .about = "the model of text embeddings" },

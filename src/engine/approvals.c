@@ -148,6 +148,34 @@ bool rt_engine_ask(rt_engine *e, const rt_question *question, rt_canceller *canc
     }
 }
 
+bool rt_engine_propose(rt_engine *e, const rt_question *question, rt_arena *arena,
+                       rt_approval_row *out, rt_error *err)
+{
+    fill_row(e, question, arena, out);
+    out->execution_id = (rt_str){ 0 };
+    return rt_approval_add(e->config.store, out, err);
+}
+
+bool rt_engine_redeem(rt_engine *e, const rt_question *question, rt_str id, rt_error *err)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_approval_row row;
+    rt_error why = { 0 };
+    char hash[RT_SHA256_HEX];
+    int shown = (int)RT_MIN(id.len, (size_t)80);
+    if (!rt_approval_find(e->config.store, question->caller->organisation_id, id, &arena, &row,
+                          &why))
+        return rt_fail(err, RT_DENIED, "%s", why.text);
+    rt_sha256_hex(question->arguments, hash);
+    if (!rt_str_eq(row.operation, question->operation) || !rt_str_eq_c(row.arguments_hash, hash))
+        return rt_fail(err, RT_DENIED, "approval %.*s is for something else", shown, id.ptr);
+    if (!rt_str_eq_c(row.status, "approved"))
+        return rt_fail(err, RT_DENIED, "approval %.*s is %.*s, not approved", shown, id.ptr,
+                       RT_FMT(row.status));
+    return rt_approval_use(e->config.store, id, question->execution_id, rt_wall_ms(), &why) ||
+           rt_fail(err, RT_DENIED, "%s", why.text);
+}
+
 bool rt_engine_decide(rt_engine *e, const rt_caller *caller, rt_str id, bool is_approved,
                       rt_str comment, rt_arena *arena, rt_approval_row *out, rt_error *err)
 {

@@ -19,6 +19,23 @@ static bool check_code(const passage *p, rt_error *err)
     return true;
 }
 
+/* What the surface vouches for comes on top of what the operator lists. */
+static void grant_paths(passage *p)
+{
+    const rt_request *r = p->request;
+    rt_policy *policy = &p->policy;
+    size_t count = policy->read_path_count + r->granted_path_count;
+    if (r->granted_path_count == 0)
+        return;
+    rt_str *all = rt_arena_alloc(p->arena, count * sizeof(*all));
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < policy->read_path_count ? policy->read_paths[i]
+                                             : r->granted_paths[i - policy->read_path_count];
+    policy->read_paths = all;
+    policy->read_path_count = count;
+    policy->files = policy->files == RT_FILES_NONE ? RT_FILES_SANDBOXED : policy->files;
+}
+
 /* What a session was opened with holds for its runs, unless they say otherwise. */
 static bool resolve_policy(passage *p, rt_error *err)
 {
@@ -43,7 +60,10 @@ static bool resolve_policy(passage *p, rt_error *err)
         p->policy.scratch_bytes = preset->scratch_bytes;
         p->policy.processes = preset->processes;
     }
-    return rt_policy_within(&p->policy, &e->ceiling, err) || rt_wrap(err, "policy");
+    if (!rt_policy_within(&p->policy, &e->ceiling, err))
+        return rt_wrap(err, "policy");
+    grant_paths(p);
+    return true;
 }
 
 void engine_hash(const rt_str *parts, size_t count, char out[RT_SHA256_HEX])
@@ -58,6 +78,18 @@ void engine_hash(const rt_str *parts, size_t count, char out[RT_SHA256_HEX])
     }
     rt_sha256_end(&hash, digest);
     rt_hex(out, digest, sizeof(digest));
+}
+
+/* With a prelude, the two in the order they run. */
+static void hash_code(passage *p)
+{
+    rt_sha256_stream hash RT_CLEANUP(rt_sha256_done) = { 0 };
+    uint8_t digest[RT_SHA256_SIZE];
+    rt_sha256_init(&hash);
+    rt_sha256_add(&hash, p->request->prelude.code);
+    rt_sha256_add(&hash, p->request->code);
+    rt_sha256_end(&hash, digest);
+    rt_hex(p->code_hash, digest, sizeof(digest));
 }
 
 /* What S4-04 hashes is the canonical text; of input that is no JSON, the text itself. */
@@ -137,7 +169,7 @@ bool engine_check(passage *p, rt_error *err)
     if (!resolve_policy(p, err) || !check_code(p, err) || !check_tool(p, err) ||
         !engine_grant_read(p->engine, r, p->arena, &p->grant, err) || !hash_input(p, err))
         return false;
-    rt_sha256_hex(r->code, p->code_hash);
+    hash_code(p);
     rt_str wishes = describe_wishes(p), sent = describe_input(p);
     rt_str parts[] = { rt_str_of(p->language->name),
                        rt_str_of(p->code_hash),

@@ -70,7 +70,7 @@ void engine_enlist(passage *p)
     if (r->on_work)
         r->on_work(r->work_ctx);
     if (!p->id.ptr)
-        p->id = rt_id_new("exec", p->arena);
+        p->id = r->id.len ? r->id : rt_id_new("exec", p->arena);
     if (!p->canceller) {
         rt_canceller_init(&p->own_canceller);
         p->canceller = &p->own_canceller;
@@ -89,6 +89,8 @@ bool engine_admit(passage *p, rt_error *err)
         return false;
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
+    if (r->is_nested)
+        return true;
     if (!engine_admission_enter(e->admission, group, memory, p->canceller, &p->place,
                                 &p->queue_wait_us, err)) {
         rt_metric_add(e->config.telemetry, RT_METRIC_REJECTED,

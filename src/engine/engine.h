@@ -121,6 +121,7 @@ typedef struct rt_privacy_wish {
     rt_json options;     /* as rt_privacy_options_read() takes them; may be absent */
     bool is_stable;      /* equal values share a token */
     bool is_detokenized; /* the answer's values get their data back */
+    bool is_noted;       /* with the mode off: what is found goes on record, and stays as it is */
 } rt_privacy_wish;
 
 typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /* false: cancel */
@@ -128,12 +129,16 @@ typedef bool (*rt_engine_event_fn)(void *ctx, const char *event, rt_str json); /
 typedef struct rt_request {
     rt_caller caller;
     rt_str surface; /* "rest", "agent-api", "mcp" … */
+    rt_str id;      /* of the execution, when the surface chooses it; empty: one is made */
     rt_str language, code, name;
-    rt_str input; /* JSON text, or plain text when is_input_text */
+    rt_prelude prelude; /* see runtimes.h */
+    rt_str input;       /* JSON text, or plain text when is_input_text */
     bool has_input, is_input_text;
     rt_json input_json; /* the same, when it was parsed already */
     rt_str stdin_data;
-    rt_json input_schema, output_schema; /* absent: anything goes */
+    rt_json input_schema, output_schema;             /* absent: anything goes */
+    const rt_schema *input_checker, *output_checker; /* the same, made already; may be NULL */
+    bool adds_defaults; /* of the input's schema to what code sees; hashed is what was sent */
     rt_privacy_wish privacy;
     rt_json tools;       /* patterns the code may call; absent: all that the operator grants */
     rt_str intent;       /* what the code is for: grants the tools that fit; may be empty */
@@ -142,6 +147,12 @@ typedef struct rt_request {
     rt_str session_id;   /* run in this session */
     rt_str conversation; /* groups runs in the record (S0's sessionId); no session is meant */
     rt_str idempotency_key, agent_type, tool_id, user_id; /* user_id: on whose behalf */
+    rt_str skill_name, skill_version; /* of a skill's run; its output's hash is of canonical text */
+    uint64_t budget_bytes;            /* of output in the answer; 0: the engine's */
+    const rt_str *granted_paths;      /* host paths this run may read beyond the operator's list: */
+    size_t granted_path_count;        /* the surface vouches for them */
+    bool is_nested; /* part of a run that has a slot: it waits for none of its own */
+    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_cache_use cache;
     rt_route_ask route;          /* where it shall run; language and code are the engine's to say */
     rt_trace trace;              /* the caller's span */
@@ -156,6 +167,8 @@ typedef struct rt_request {
 /* Fills in what a JSON body says: the members of POST /v1/executions. A member that is unknown or
  * of a wrong type is RT_INVALID, and the text says what was expected. */
 bool rt_request_label(rt_str text); /* short, valid UTF-8, no control character */
+/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true, "types": ["EMAIL"]}. */
+bool rt_privacy_wish_read(rt_json value, rt_privacy_wish *out, rt_error *err);
 bool rt_request_read(rt_json body, rt_arena *arena, rt_request *out, rt_error *err);
 
 typedef struct rt_answer {
@@ -255,6 +268,13 @@ typedef struct rt_question {
  */
 bool rt_engine_ask(rt_engine *engine, const rt_question *question, rt_canceller *canceller,
                    rt_error *err);
+/* Asks without waiting: the question's id is what the caller comes back with, once it was answered.
+ * execution_id of the question stays empty. */
+bool rt_engine_propose(rt_engine *engine, const rt_question *question, rt_arena *arena,
+                       rt_approval_row *out, rt_error *err);
+/* Takes what was approved, once: this operation with these arguments, for this organisation.
+ * RT_DENIED, naming what does not fit. */
+bool rt_engine_redeem(rt_engine *engine, const rt_question *question, rt_str id, rt_error *err);
 /* The word; an admin gives it. RT_CONFLICT when it was given already. */
 bool rt_engine_decide(rt_engine *engine, const rt_caller *caller, rt_str id, bool is_approved,
                       rt_str comment, rt_arena *arena, rt_approval_row *out, rt_error *err);

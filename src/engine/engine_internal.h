@@ -95,6 +95,7 @@ typedef struct passage {
     rt_privacy_options scan;       /* what is looked for */
     rt_privacy_patterns *patterns; /* of this run alone; scan.patterns may be the engine's */
     rt_str input, stdin_data;      /* as the code sees them */
+    rt_json input_json;            /* the same, when it was parsed already; absent: it was not */
     rt_str kept_value;        /* the answer's, before anything was put back: what may be kept */
     rt_privacy_vault *vault;  /* what the tokens of this run stand for */
     pthread_mutex_t pii_lock; /* of these two while the code runs (protect_tools.c) */

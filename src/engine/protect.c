@@ -45,6 +45,18 @@ static bool mask_text(passage *p, rt_str *text, rt_privacy_report *found, rt_err
     return true;
 }
 
+/* What is in a text that nobody masks: counted by type, for the record. */
+static bool note(passage *p, rt_str text, rt_privacy_report *report, rt_error *err)
+{
+    rt_pii_spans found = { 0 };
+    if (!rt_privacy_scan(text, &p->scan, p->arena, &found, err))
+        return rt_wrap(err, "look for personal data");
+    for (size_t i = 0; i < found.count; i++)
+        report->counts[found.items[i].type]++;
+    report->total += found.count;
+    return true;
+}
+
 /* A call that says nothing gets what its policy says, or else what its surface does. */
 static bool choose_mode(passage *p, rt_error *err)
 {
@@ -96,22 +108,21 @@ static bool open_vault(passage *p, rt_error *err)
 static bool mask_input(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
-    rt_json value = r->input_json;
+    rt_json value = p->input_json;
     if (!r->has_input)
         return true;
     if (r->is_input_text)
         return mask_text(p, &p->input, &p->pii_in, err);
-    if (rt_json_is_absent(value) && !rt_json_parse(r->input, p->arena, &value, err))
+    if (rt_json_is_absent(value) && !rt_json_parse(p->input, p->arena, &value, err))
         return false;
     return mask_json(p, value, &p->pii_in, &p->input, err);
 }
 
 bool engine_protect_input(passage *p, rt_error *err)
 {
-    p->input = p->request->input;
     p->stdin_data = p->request->stdin_data;
     if (p->privacy.mode == RT_PRIVACY_OFF)
-        return true;
+        return !p->privacy.is_noted || note(p, p->input, &p->pii_in, err);
     if (p->privacy.mode == RT_PRIVACY_TOKENS && !open_vault(p, err))
         return rt_wrap(err, "the vault of the run");
     return (mask_input(p, err) && mask_text(p, &p->stdin_data, &p->pii_in, err)) ||
@@ -179,7 +190,7 @@ bool engine_protect_output(passage *p, rt_error *err)
 {
     p->kept_value = p->outcome.value;
     if (p->privacy.mode == RT_PRIVACY_OFF)
-        return true;
+        return !p->privacy.is_noted || note(p, p->outcome.value, &p->pii_out, err);
     if (!mask_outcome(p, err))
         return rt_wrap(err, "mask what came out");
     p->kept_value = p->outcome.value;

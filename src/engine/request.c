@@ -97,20 +97,19 @@ static void read_input(rt_json value, rt_arena *arena, rt_request *out)
     out->input = rt_arena_str(arena, rt_buf_str(&text));
 }
 
-/* "tokens", or {"mode": "tokens", "stable": true, "detokenize": true, "types": ["EMAIL"]}. */
-static bool read_privacy(rt_json value, rt_request *out, rt_error *err)
+bool rt_privacy_wish_read(rt_json value, rt_privacy_wish *out, rt_error *err)
 {
     rt_json mode = rt_json_type(value) == RT_JSON_OBJECT ? rt_json_get_c(value, "mode") : value;
     if (rt_json_type(mode) != RT_JSON_STRING)
         return rt_fail(err, RT_INVALID,
                        "'privacy' must be off, redact, tokens or partial, or an "
                        "object with such a mode");
-    out->privacy.is_said = true;
+    out->is_said = true;
     if (rt_json_type(value) == RT_JSON_OBJECT)
-        out->privacy.options = value;
-    out->privacy.is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
-    out->privacy.is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
-    return rt_privacy_mode_parse(rt_json_str(mode), &out->privacy.mode, err) ||
+        out->options = value;
+    out->is_stable = rt_json_bool(rt_json_get_c(value, "stable"), false);
+    out->is_detokenized = rt_json_bool(rt_json_get_c(value, "detokenize"), false);
+    return rt_privacy_mode_parse(rt_json_str(mode), &out->mode, err) ||
            rt_wrap(err, "privacy");
 }
 
@@ -143,7 +142,8 @@ static bool read_member(const struct member *m, rt_json value, rt_arena *arena, 
             out->policy = value;
         return true;
     case M_PRIVACY:
-        return rt_json_type(value) == RT_JSON_NULL || read_privacy(value, out, err);
+        return rt_json_type(value) == RT_JSON_NULL ||
+               rt_privacy_wish_read(value, &out->privacy, err);
     case M_TOOLS:
         *(rt_json *)field = value;
         return true; /* grant.c looks into it */

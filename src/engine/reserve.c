@@ -25,6 +25,10 @@ void engine_fill_row(const passage *p, rt_execution_row *row)
         .surface = r->surface,
         .session_id = r->session_id.len ? r->session_id : r->conversation,
         .tool_id = r->tool_id,
+        .skill_name = r->skill_name,
+        .skill_version = r->skill_version,
+        .code_agent_id = r->code_agent_id,
+        .code_agent_version = r->code_agent_version,
         .idempotency_key = r->idempotency_key,
         .request_hash = rt_str_of(p->request_hash),
         .host = e->config.host,
@@ -33,7 +37,7 @@ void engine_fill_row(const passage *p, rt_execution_row *row)
         .status = RT_STR("QUEUED"),
         .code_hash = rt_str_of(p->code_hash),
         .input_hash = rt_str_of(p->input_hash),
-        .code_bytes = r->code.len,
+        .code_bytes = r->prelude.code.len + r->code.len,
         .input_bytes = r->input.len,
         .memory_limit_bytes = p->policy.memory_bytes,
         .timeout_ms = p->policy.wall_ms,
@@ -115,7 +119,7 @@ bool engine_reserve(passage *p, rt_error *err)
     rt_error why = { 0 };
     if (!p->is_watched && r->idempotency_key.len == 0)
         return true;
-    p->id = rt_id_new("exec", p->arena);
+    p->id = r->id.len ? r->id : rt_id_new("exec", p->arena);
     engine_fill_row(p, &row);
     if (rt_execution_reserve(p->engine->config.store, &row, p->arena, &taken, &why)) {
         p->is_reserved = true;

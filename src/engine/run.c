@@ -40,6 +40,7 @@ bool engine_run(passage *p, rt_error *err)
     const rt_request *r = p->request;
     bool is_heard = r->on_event && p->privacy.mode == RT_PRIVACY_OFF; /* else see protect.c */
     rt_run run = { .code = r->code,
+                   .prelude = r->prelude,
                    .name = r->name,
                    .policy = &p->policy,
                    .input = p->input,

@@ -84,15 +84,32 @@ static void shelve_output(passage *p, const char *of, const char *name, const ch
     *text = rt_arena_str(p->arena, rt_buf_str(&shown));
 }
 
+/* Of a skill's result anybody can work out the hash (S4-04): it is of the canonical text. */
+static void hash_output(passage *p)
+{
+    const rt_outcome *o = &p->outcome;
+    rt_buf canonical RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json value;
+    rt_buf_init(&canonical, RT_JSON_SIZE_CEILING);
+    rt_str text = o->has_value ? p->kept_value : o->out;
+    if (p->request->skill_name.len > 0 && o->has_value &&
+        rt_json_parse(p->kept_value, p->arena, &value, NULL)) {
+        rt_json_canonical(value, &canonical);
+        text = rt_buf_str(&canonical);
+    }
+    rt_sha256_hex(text, p->output_hash);
+}
+
 bool engine_shelve(passage *p, rt_error *err)
 {
     rt_outcome *o = &p->outcome;
-    uint64_t budget = p->engine->config.limits.output_budget_bytes;
+    uint64_t budget = p->request->budget_bytes ? p->request->budget_bytes
+                                               : p->engine->config.limits.output_budget_bytes;
     rt_buf list RT_CLEANUP(rt_buf_done) = { 0 };
     rt_json_writer w;
     (void)err;
     p->full_output_bytes = o->value.len + o->out.len + o->err.len;
-    rt_sha256_hex(o->has_value ? p->kept_value : o->out, p->output_hash);
+    hash_output(p);
     shelve_files(p);
     bool is_value_big = o->has_value && o->value.len > budget;
     if (!is_value_big && o->out.len <= budget && o->err.len <= budget)

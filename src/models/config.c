@@ -233,6 +233,18 @@ static bool read_tokens_max(rt_json sbert, rt_json tokens, model_config *c, rt_e
     return true;
 }
 
+/* Some models want words put before every text. */
+static bool check_prompts(rt_str text, rt_arena *arena, rt_error *err)
+{
+    rt_json doc;
+    if (!model_json_read(text, "config_sentence_transformers.json", arena, &doc, err))
+        return false;
+    return rt_json_type(rt_json_get_c(doc, "default_prompt_name")) != RT_JSON_STRING ||
+           rt_fail(err, RT_UNSUPPORTED,
+                   "config_sentence_transformers.json has a "
+                   "default_prompt_name; prompts are not done");
+}
+
 bool model_config_read(const model_config_files *files, model_config *out, rt_error *err)
 {
     rt_arena json RT_CLEANUP(rt_arena_done) = { 0 };
@@ -241,7 +253,8 @@ bool model_config_read(const model_config_files *files, model_config *out, rt_er
     if (!model_json_read(files->config, "config.json", &json, &doc, err) ||
         !model_json_read(files->sbert, "sentence_bert_config.json", &json, &sbert, err) ||
         !model_json_read(files->pooling, "the pooling's config.json", &json, &pooling, err) ||
-        !model_json_read(files->tokenizer_config, "tokenizer_config.json", &json, &tokens, err))
+        !model_json_read(files->tokenizer_config, "tokenizer_config.json", &json, &tokens, err) ||
+        !check_prompts(files->prompts, &json, err))
         return false;
     if (!read_encoder(doc, &c, err))
         return rt_wrap(err, "config.json");

@@ -255,12 +255,13 @@ static bool copy_part(const char *from, const char *to, rt_str part, rt_arena *a
         "config.json",
         "model.safetensors",
         "tokenizer.json",
-        "tokenizer_config.json",
         "vocab.txt",
-        "modules.json",
-        "LICENSE",
+        "tokenizer_config.json",
         "special_tokens_map.json",
         "sentence_bert_config.json",
+        "config_sentence_transformers.json",
+        "modules.json",
+        "LICENSE",
         "README.md",
     };
     const char *slash = part.len ? "/" : "";

@@ -123,6 +123,7 @@ static bool read_folder(rt_model *m, const char *folder, rt_arena *arena, rt_err
                         : rt_str_of(folder);
     if (!read_file(inside.ptr, top, "config.json", arena, &files.config, err) ||
         !read_file(inside.ptr, top, "sentence_bert_config.json", arena, &files.sbert, err) ||
+        !read_file(folder, top, "config_sentence_transformers.json", arena, &files.prompts, err) ||
         !read_file(folder, parts.pooling, "config.json", arena, &files.pooling, err) ||
         !read_file(inside.ptr, top, "tokenizer.json", arena, &tokens.tokenizer, err) ||
         !read_file(inside.ptr, top, "vocab.txt", arena, &tokens.vocab, err) ||

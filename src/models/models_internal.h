@@ -131,7 +131,7 @@ typedef struct model_config {
 
 /* Texts of files; absent ones are empty. */
 typedef struct model_config_files {
-    rt_str config, sbert, modules, pooling, tokenizer_config;
+    rt_str config, sbert, prompts, pooling, tokenizer_config;
 } model_config_files;
 
 /* Which folder of the model has the part; empty: the model's own. */

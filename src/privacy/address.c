@@ -9,7 +9,7 @@
  */
 #include "privacy/address_internal.h"
 
-enum { NAME_WORDS_MAX = 6, LABELLED_MAX = 200 };
+enum { NAME_WORDS_MAX = 6 };
 
 /* ---- after a house number ---- */
 
@@ -52,11 +52,6 @@ static size_t house_end(rt_str text, size_t end)
     }
     return end;
 }
-
-typedef struct street {
-    size_t end;
-    int score; /* 0: there is none */
-} street;
 
 static bool is_direction(rt_str s)
 {
@@ -151,148 +146,9 @@ static street kind_then_name(rt_str text, size_t i)
     return (street){ end, is_strong ? 74 : 44 };
 }
 
-/* ---- before a house number ---- */
-
-static bool ends_like(rt_str s, const char *const *ends, size_t count)
-{
-    char folded[64];
-    size_t len;
-    if (!privacy_fold(s, folded, sizeof(folded), &len))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        size_t n = strlen(ends[i]);
-        if (n <= len && ends[i][n - 1] == folded[len - 1] &&
-            memcmp(folded + len - n, ends[i], n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int score_compound(rt_str s)
-{
-    static const char *const strong[] = {
-        "straße",  "strasse",  "str",       "gasse",  "platz",     "allee",  "weg",    "straat",
-        "laan",    "plein",    "gracht",    "singel", "steeg",     "vägen",  "gatan",  "gata",
-        "väg",     "gränd",    "vej",       "veien",  "vegen",     "gade",   "katu",   "utca",
-        "körút",   "chaussee", "ufer",      "damm",   "stieg",     "pfad",   "straße", "tér",
-        "út",      "baan",     "boulevard", "dreef",  "plantsoen", "haugen", "stien",  "bakken",
-        "svingen", "allén",    "stigen",    "kuja",   "polku",
-    };
-    static const char *const weak[] = { "ring", "hof",    "markt",  "dijk",   "kade",
-                                        "wall", "graben", "berg",   "bogen",  "stræde",
-                                        "kuja", "polku",  "torget", "brücke", "steig",
-                                        "gate", "park",   "plan",   "tie" };
-    if (s.len < 3)
-        return 0;
-    if (!is_class(s.ptr[0], IS_UPPER | IS_HIGH)) /* Haagan pappilankatu */
-        return s.len > 7 && ends_like(s, (const char *const[]){ "katu", "kuja", "polku" }, 3) ? 60
-                                                                                              : 0;
-    if (ends_like(s, strong, RT_COUNT(strong)))
-        return s.len > 4 ? 74 : 66;
-    bool is_proper = s.len > 5 && is_class(s.ptr[1], IS_LOWER | IS_HIGH); /* not "STRING 7" */
-    return is_proper && ends_like(s, weak, RT_COUNT(weak)) ? 40 : 0;
-}
-
-/* "Petőfi Sándor utca [12]", "King Street [5]": the name stands before the street's word. */
-static street named_before(rt_str text, const address_word *kind)
-{
-    address_word w;
-    size_t i = kind->start, begin = SIZE_MAX;
-    for (unsigned k = 0; k < 3 && address_previous(text, i, &w) && !w.has_digit; k++) {
-        if (w.is_title)
-            begin = w.start;
-        else if (k > 0 || !is_class(text.ptr[kind->start], IS_LOWER))
-            break; /* "Petőfi sándor utca" */
-        i = w.start;
-    }
-    if (begin == SIZE_MAX)
-        return (street){ 0 };
-    return (street){ begin, kind->is_title && is_class(text.ptr[kind->start], IS_UPPER) ? 46 : 70 };
-}
-
-/* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
-static street street_before(rt_str text, size_t i)
-{
-    address_word w;
-    street found = { 0 };
-    static const char *const numbers[] = { " n\xC2\xB0", " n\xC2\xBA", " nr.", " no.",
-                                           " N\xC2\xBA", " Nr.",       " č.",  " д." };
-    while (i && is_one_of(text.ptr[i - 1], " ,"))
-        i--;
-    bool is_sign = i && (text.ptr[i - 1] == '.' || is_class(text.ptr[i - 1], IS_HIGH));
-    for (size_t k = 0; is_sign && k < RT_COUNT(numbers); k++)
-        if (rt_str_ends(rt_str_slice(text, 0, i), rt_str_of(numbers[k])))
-            i -= strlen(numbers[k]);
-    i -= i && text.ptr[i - 1] == ',';
-    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
-        rt_str s = address_text(text, &w);
-        uint32_t known = privacy_vocabulary(s);
-        bool is_small = known & VOC(SET_SMALL);
-        if (k == 0 && score_compound(s)) {
-            address_word more;
-            found = (street){ w.start, score_compound(s) };
-            bool is_apart = s.len <= 8 && address_previous(text, w.start, &more) && more.is_title &&
-                            !more.has_digit;
-            bool is_whole = s.len <= 7; /* "Straße" itself: the name stands before it */
-            if (is_apart && is_whole)
-                found.end = more.start;
-            else if (is_whole && s.len <= 4)
-                found.score = 0;
-            return found;
-        }
-        if (k == 0 && (known & VOC(SET_STRONG_LAST)) && s.len > 2)
-            return named_before(text, &w);
-        bool is_rua = k > 0 && rt_str_eq_c(s, "R") && at(text, w.end) == '.';
-        bool is_strong = k > 0 && (known & VOC(SET_STRONG_FIRST) || is_rua);
-        bool is_short = !w.is_title && at(text, w.end) == '.'; /* al. Główna */
-        bool is_weak = k > 0 && (w.is_title || is_short) && (known & VOC(SET_WEAK_FIRST));
-        if (is_strong || is_weak)
-            found = (street){ w.start, is_strong ? 72 : 46 };
-        if (is_strong || (!w.is_title && !is_small && !is_strong) || w.has_digit)
-            break;
-        i = w.start;
-    }
-    return found;
-}
-
-/* Where "PO Box", "P.O. Box", "Postfach" or the like before the number begins, or SIZE_MAX. */
-static size_t box_begin(rt_str text, size_t i)
-{
-    static const char *const names[] = { "po box",     "p.o. box",        "p.o.box",  "p. o. box",
-                                         "pobox",      "post office box", "postfach", "postbus",
-                                         "apartado",   "casella postale", "apdo.",    "gpo box",
-                                         "box number", "boîte postale",   "c.p.",     "postboks",
-                                         "psc",        "locked bag" };
-    address_word last;
-    while (i && is_one_of(text.ptr[i - 1], " #:."))
-        i--;
-    if (!address_previous(text, i, &last) || !is_a(SET_BOX, address_text(text, &last)))
-        return SIZE_MAX;
-    for (size_t k = 0; k < RT_COUNT(names); k++) {
-        size_t n = strlen(names[k]), j = 0;
-        size_t len = n - (names[k][n - 1] == '.');
-        if (i < len)
-            continue;
-        while (j < len && lower(text.ptr[i - len + j]) == names[k][j])
-            j++;
-        if (j == len && (i == len || !is_class(text.ptr[i - len - 1], IS_WORD)))
-            return i - len;
-    }
-    /* "Unit 0483 Box 5428", "PSC 12, Box 3" */
-    address_word unit, kind;
-    size_t before_box = last.start;
-    while (before_box && is_one_of(text.ptr[before_box - 1], " ,"))
-        before_box--;
-    bool is_soldier =
-        address_previous(text, before_box, &unit) && unit.has_digit &&
-        address_previous(text, unit.start, &kind) && kind.is_title &&
-        (is_a(SET_UNIT, address_text(text, &kind)) || is_a(SET_BOX, address_text(text, &kind)));
-    return is_soldier ? kind.start : SIZE_MAX;
-}
-
 /* ---- putting it together ---- */
 
-static int with_context(privacy_scan *scan, size_t start, size_t end, int score)
+int address_with_context(privacy_scan *scan, size_t start, size_t end, int score)
 {
     privacy_context context;
     privacy_context_at(scan, start, end, &context);
@@ -336,7 +192,7 @@ static bool take(privacy_scan *scan, size_t start, size_t end, int score)
     if (rest.is_hard)
         score += 24;
     start = city_begin(scan->text, unit_begin(scan->text, start));
-    score = with_context(scan, start, rest.end, score);
+    score = address_with_context(scan, start, rest.end, score);
     if (!privacy_add(scan, RT_PII_ADDRESS, start, rest.end, RT_MIN(score, 96)))
         return false;
     scan->address_end = rest.end;
@@ -348,7 +204,8 @@ static size_t house_begin(rt_str text, size_t start)
 {
     static const char *const signs[] = { "H.No. ",    "H.No.",     "H. No. ",   "House No. ",
                                          "Door No. ", "Plot No. ", "Flat No. ", "D.No. " };
-    if (start < 3 || !is_one_of(text.ptr[start - 1], " ."))
+    if (start < 5 || !is_one_of(text.ptr[start - 1], " .") ||
+        (text.ptr[start - 2] != 'o' && text.ptr[start - 3] != 'o'))
         return start;
     for (size_t k = 0; k < RT_COUNT(signs); k++)
         if (rt_str_ends(rt_str_slice(text, 0, start), rt_str_of(signs[k])))
@@ -356,13 +213,20 @@ static size_t house_begin(rt_str text, size_t start)
     return start;
 }
 
+static bool is_introduced(privacy_scan *scan, size_t start, size_t end)
+{
+    privacy_context context;
+    privacy_context_at(scan, start, end, &context);
+    return context.distance[TOPIC_ADDRESS] <= 2;
+}
+
 static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t start = c->groups[g].start, end = house_end(scan->text, c->groups[g].end);
     size_t name = end + (at(scan->text, end) == ','), begin = house_begin(scan->text, start);
     bool is_listed = name > end || (g && c->groups[g].sep == SEP_DASH);
-    bool is_broken =
-        begin < start && at(scan->text, name) == '\n'; /* the street on the next line */
+    bool is_broken = at(scan->text, name) == '\n' && /* the street on the next line */
+                     (begin < start || is_introduced(scan, start, end));
     name += is_broken;
     if ((!is_broken && !is_one_of(at(scan->text, name), " \t")) ||
         (begin == start && is_banned_before(scan, start)) ||
@@ -382,8 +246,9 @@ static bool take_after_number(privacy_scan *scan, const cluster *c, size_t g)
  * "Unter den Linden [77], 10117 Berlin": nothing says street, but a name, a number, and after a
  * break a postcode and a town.
  */
-static street name_before_code(rt_str text, const cluster *c, size_t g)
+static street name_before_code(privacy_scan *scan, const cluster *c, size_t g)
 {
+    rt_str text = scan->text;
     address_word w;
     size_t i = c->groups[g].start, end = house_end(text, c->groups[g].end), from = SIZE_MAX;
     if (!is_one_of(at(text, end), ",\n") || g + 1 < c->count)
@@ -394,7 +259,7 @@ static street name_before_code(rt_str text, const cluster *c, size_t g)
         code++;
     group number = { .start = code, .len = 4 };
     bool is_dated = is_class(at(text, code), IS_DIGIT) && !is_class(at(text, code + 4), IS_WORD) &&
-                    is_year(text, &number);
+                    is_year(text, &number) && !is_introduced(scan, i, end);
     if (!rest.has_code || is_dated || !is_class(text.ptr[rest.end - 1], IS_LOWER | IS_HIGH))
         return (street){ 0 };
     for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
@@ -429,18 +294,45 @@ static size_t number_end(rt_str text, const cluster *c, size_t g)
 static bool take_before_number(privacy_scan *scan, const cluster *c, size_t g)
 {
     size_t end = c->groups[g].end;
-    size_t box = box_begin(scan->text, c->groups[g].start);
+    size_t box = address_box_begin(scan->text, c->groups[g].start);
     if (box != SIZE_MAX)
         return take(scan, box, end, 76);
-    street found = street_before(scan->text, c->groups[g].start);
+    street found = address_street_before(scan->text, c->groups[g].start);
     if (!found.score)
-        found = name_before_code(scan->text, c, g);
+        found = name_before_code(scan, c, g);
     if (!found.score || found.end < scan->address_end)
         return false;
     end = number_end(scan->text, c, g);
     if (is_class(at(scan->text, end), IS_WORD) || is_one_of(at(scan->text, end), "%:"))
         return false;
     return take(scan, found.end, end, found.score);
+}
+
+/* "Avenida da Liberdade, S/N, [1250]-096 Lisboa", "rue Monge\n[75005] Paris": no house has a
+ * number, and a postcode follows the street. */
+static bool take_code_after_street(privacy_scan *scan, const cluster *c, size_t g)
+{
+    rt_str text = scan->text;
+    size_t i = c->groups[g].start, end;
+    address_word w;
+    if (g || c->groups[g].len < 4 || c->groups[g].len > 8)
+        return false;
+    while (i && is_one_of(text.ptr[i - 1], " ,\n"))
+        i--;
+    if (i == c->groups[g].start || !is_one_of(at(text, i), ",\n"))
+        return false;
+    end = i;
+    i -= rt_str_ends(rt_str_slice(text, 0, i), RT_STR(", S/N")) ? 5 : 0;
+    for (unsigned k = 0; k < NAME_WORDS_MAX && address_previous(text, i, &w); k++) {
+        uint32_t known = privacy_vocabulary(address_text(text, &w));
+        if (k > 0 && (known & VOC(SET_STRONG_FIRST)))
+            return w.start >= scan->address_end && address_tail(text, end).has_code &&
+                   take(scan, w.start, end, 40);
+        if (w.has_digit || (!w.is_title && !(known & VOC(SET_SMALL))))
+            return false;
+        i = w.start;
+    }
+    return false;
 }
 
 /* "One Microsoft Way, [Redmond]": the street before a town, its number in words or missing. */
@@ -483,7 +375,7 @@ static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
     start = street_line_begin(text, start);
     tail rest = address_tail(text, state.end);
     return privacy_add(scan, RT_PII_ADDRESS, start, RT_MAX(rest.end, code->end),
-                       with_context(scan, start, code->end, 64));
+                       address_with_context(scan, start, code->end, 64));
 }
 
 /* 〒100-0005 and 東京都千代田区1-2-3: characters of East Asia around the number. */
@@ -525,151 +417,6 @@ void privacy_address(privacy_scan *scan, const cluster *c, size_t g)
     if (can_be_house(scan, c, g) &&
         (take_after_number(scan, c, g) || take_before_number(scan, c, g)))
         return;
-    take_last_line(scan, c, g);
-}
-
-/* "Flat 65\nJoel Square\n[Leeds LS1 4AP]": lines of a few proper words before the town, as far back
- * as one that has a number or a street's word. */
-static size_t lines_begin(rt_str text, size_t town)
-{
-    size_t i = town, begin = town;
-    for (unsigned line = 0; line < 3; line++) {
-        size_t at_break = i;
-        address_word w = { 0 };
-        unsigned words = 0;
-        bool is_telling = false;
-        while (i && is_one_of(text.ptr[i - 1], " ,\n"))
-            i--;
-        if (i == at_break || !memchr(text.ptr + i, '\n', at_break - i))
-            return begin;
-        for (; words < 4 && address_previous(text, i, &w) && (w.is_title || w.has_digit); words++) {
-            uint32_t known = privacy_vocabulary(address_text(text, &w));
-            is_telling |=
-                w.has_digit || (words == 0 && known & (VOC(SET_STRONG_LAST) | VOC(SET_WEAK_LAST)));
-            i = w.start;
-        }
-        if (words == 0)
-            return begin;
-        begin = is_telling ? i : begin;
-    }
-    return begin;
-}
-
-/* A British or Canadian postcode whose first digit is at i, with the town before it. */
-void privacy_postcode(privacy_scan *scan, size_t i)
-{
-    rt_str text = scan->text;
-    size_t start = i, end;
-    address_word town;
-    if (!wants(scan, RT_PII_ADDRESS) || i < scan->address_end)
-        return;
-    while (start && i - start < 2 && is_class(text.ptr[start - 1], IS_UPPER))
-        start--;
-    if (start == i || is_class(before(scan, start), IS_WORD) ||
-        is_one_of(before(scan, start), "-_/."))
-        return;
-    end = address_lettered_code(text, start);
-    if (end == start || !memchr(text.ptr + start, ' ', end - start))
-        return;
-    size_t j = start;
-    while (j && is_one_of(text.ptr[j - 1], " ,\n"))
-        j--;
-    for (unsigned k = 0; k < 2 && j >= scan->address_end && address_previous(text, j, &town) &&
-                         town.is_title && !town.has_digit;
-         k++)
-        j = start = town.start;
-    start = RT_MAX(lines_begin(text, start), scan->address_end);
-    if (privacy_add(scan, RT_PII_ADDRESS, start, end, with_context(scan, start, end, 56)))
-        scan->address_end = end;
-}
-
-/* ---- by its label ---- */
-
-static bool is_address_name(rt_str name)
-{
-    static const char *const others[] = { "ip",     "mail",    "mac",    "web",      "wallet",
-                                          "mem",    "bitcoin", "url",    "http",     "host",
-                                          "server", "bind",    "listen", "contract", "eth",
-                                          "btc",    "base",    "port",   "remote",   "net" };
-    char folded[64];
-    size_t len, start = name.len;
-    while (start && is_class(name.ptr[start - 1], IS_LETTER | IS_HIGH) &&
-           !(start < name.len && is_class(name.ptr[start], IS_UPPER) &&
-             is_class(name.ptr[start - 1], IS_LOWER)))
-        start--;
-    if (!is_a(SET_ADDRESS_NAME, rt_str_slice(name, start, name.len)) ||
-        !privacy_fold(rt_str_slice(name, name.len > 60 ? name.len - 60 : 0, name.len), folded,
-                      sizeof(folded), &len))
-        return false;
-    for (size_t i = 0; i < RT_COUNT(others); i++)
-        if (strstr(folded, others[i]))
-            return false;
-    return true;
-}
-
-static bool looks_postal(rt_str s)
-{
-    size_t digits = 0, letters = 0, blanks = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        digits += is_class(s.ptr[i], IS_DIGIT);
-        letters += is_class(s.ptr[i], IS_LETTER | IS_HIGH);
-        blanks += s.ptr[i] == ' ';
-        if (is_one_of(s.ptr[i], "@{}=<>$_\\|"))
-            return false;
-    }
-    return digits >= 1 && digits <= 16 && letters >= 4 && blanks >= 1 && s.len >= 8 &&
-           letters > digits;
-}
-
-size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i)
-{
-    rt_str text = scan->text;
-    if (!wants(scan, RT_PII_ADDRESS) || name.len < 4 || !is_address_name(name))
-        return i ? i - 1 : 0;
-    size_t most = RT_MIN(text.len, i + LABELLED_MAX);
-    while (i < most && is_one_of(text.ptr[i], " \t\"'*\n"))
-        i++;
-    size_t end = i;
-    while (end < most && !is_one_of(text.ptr[end], "\n\"<;|") &&
-           !(text.ptr[end] == '.' && at(text, end + 1) == ' ' && end - i > 3 &&
-             is_class(text.ptr[end - 1], IS_LOWER) && is_class(text.ptr[end - 3], IS_LOWER)))
-        end++;
-    while (end > i && is_one_of(text.ptr[end - 1], " .,"))
-        end--;
-    if (end < most && looks_postal(rt_str_slice(text, i, end))) {
-        tail rest = address_tail(text, end);
-        privacy_add(scan, RT_PII_ADDRESS, i, RT_MAX(end, rest.end), 58);
-    } else if (end == text.len && looks_postal(rt_str_slice(text, i, end))) {
-        privacy_add(scan, RT_PII_ADDRESS, i, end, 58);
-    }
-    return i;
-}
-
-/* "my address is …": only what is written as names and numbers up to the end of the line. */
-void privacy_told_address(privacy_scan *scan, rt_str name, size_t i)
-{
-    rt_str text = scan->text;
-    address_word w;
-    size_t end = i, words = 0, proper = 0;
-    if (!wants(scan, RT_PII_ADDRESS) || !is_address_name(name))
-        return;
-    while (end < text.len && end - i < LABELLED_MAX) {
-        if (is_one_of(text.ptr[end], " ,")) {
-            end++;
-            continue;
-        }
-        if (!address_next(text, end, &w))
-            break;
-        bool is_proper = w.is_title || w.has_digit;
-        if (!is_proper && !is_a(SET_SMALL, address_text(text, &w)))
-            break;
-        words++;
-        proper += is_proper;
-        end =
-            w.end + (at(text, w.end) == '.' && w.end - w.start <= 4 && at(text, w.end + 1) == ' ');
-    }
-    while (end > i && is_one_of(text.ptr[end - 1], " .,"))
-        end--;
-    if (words >= 2 && proper * 3 >= words * 2 && looks_postal(rt_str_slice(text, i, end)))
-        privacy_add(scan, RT_PII_ADDRESS, i, RT_MAX(end, address_tail(text, end).end), 52);
+    if (!take_code_after_street(scan, c, g))
+        take_last_line(scan, c, g);
 }

@@ -29,7 +29,7 @@ static inline rt_str address_text(rt_str text, const address_word *w)
 
 typedef struct tail {
     size_t end;
-    bool is_hard; /* has a postcode, a state, a country or a unit */
+    bool is_hard;  /* has a postcode, a state, a country or a unit */
     bool has_code; /* the first of these */
 } tail;
 
@@ -38,5 +38,19 @@ tail address_tail(rt_str text, size_t i);
 
 /* Is a British, Canadian or Dutch-like code with letters at i? Returns its end, or i. */
 size_t address_lettered_code(rt_str text, size_t i);
+
+/* A street's name and how sure we are. */
+typedef struct street {
+    size_t end;
+    int score; /* 0: there is none */
+} street;
+
+/* Where a street's name before `i` begins, as in "Berliner Straße [12]"; score 0: there is none. */
+street address_street_before(rt_str text, size_t i);
+/* Where "PO Box" or the like before the number begins, or SIZE_MAX. */
+size_t address_box_begin(rt_str text, size_t i);
+
+/* The score, and more when the words around speak of an address. */
+int address_with_context(privacy_scan *scan, size_t start, size_t end, int score);
 
 #endif

@@ -105,7 +105,7 @@ static bool step_over_break(walk *w)
         } else if (rest.ptr[n] == '\\' && at(rest, n + 1) == 'n') {
             found = true;
             n += 2;
-        } else if (rt_str_starts(rt_str_slice(rest, n, rest.len), RT_STR("- ")) && n) {
+        } else if (n && rest.ptr[n] == '-' && at(rest, n + 1) == ' ') {
             found = true;
             n += 2;
         } else {
@@ -183,8 +183,8 @@ static size_t irish_code_end(rt_str text, size_t i)
 static bool take_code(walk *w, const address_word *token)
 {
     size_t end = address_lettered_code(w->text, token->start);
-    if (end == token->start)
-        end = irish_code_end(w->text, token->start);
+    bool is_irish =
+        end == token->start && (end = irish_code_end(w->text, token->start)) > token->start;
     if (end == token->start && is_class(w->text.ptr[token->start], IS_DIGIT))
         end = numeric_code_end(w->text, token->start);
     if (end == token->start) {
@@ -198,7 +198,7 @@ static bool take_code(walk *w, const address_word *token)
                 return false;
         }
     }
-    if (end == token->start || (!w->after_break && !w->has_town))
+    if (end == token->start || (!w->after_break && !w->has_town && !is_irish))
         return false;
     commit(w, end);
     w->i = end;

@@ -15,25 +15,27 @@ static const struct issuer {
     int bare;           /* the score of one run of digits */
 } issuers[] = {
 #define LEN(n) (UINT32_C(1) << (n))
-    { 400000, 499999, LEN(16), 66 },                               /* Visa */
-    { 400000, 499999, LEN(13) | LEN(19), 55 },                     /* Visa, old and new */
-    { 510000, 559999, LEN(16), 66 },                               /* Mastercard */
-    { 222100, 272099, LEN(16), 62 },                               /* Mastercard */
-    { 340000, 349999, LEN(15), 66 },                               /* American Express */
-    { 370000, 379999, LEN(15), 66 },                               /* American Express */
-    { 601100, 601199, LEN(16) | LEN(19), 64 },                     /* Discover */
-    { 644000, 659999, LEN(16) | LEN(19), 64 },                     /* Discover */
-    { 352800, 358999, LEN(16) | LEN(19), 62 },                     /* JCB */
-    { 180000, 180099, LEN(15), 55 },                               /* JCB, old */
-    { 213100, 213199, LEN(15), 55 },                               /* JCB, old */
-    { 300000, 305999, LEN(14) | LEN(16), 58 },                     /* Diners Club */
-    { 309500, 309599, LEN(14) | LEN(16), 58 },                     /* Diners Club */
-    { 360000, 369999, LEN(14) | LEN(16), 58 },                     /* Diners Club */
-    { 380000, 399999, LEN(14) | LEN(16), 58 },                     /* Diners Club */
-    { 620000, 629999, LEN(16) | LEN(17) | LEN(18) | LEN(19), 60 }, /* UnionPay */
-    { 220000, 220499, LEN(16) | LEN(17) | LEN(18) | LEN(19), 56 }, /* Mir */
-    { 508500, 508999, LEN(16), 56 },                               /* RuPay */
-    { 810000, 829999, LEN(16), 52 },                               /* RuPay, UnionPay */
+    { 400000, 499999, LEN(16), 66 },           /* Visa */
+    { 400000, 499999, LEN(13) | LEN(19), 55 }, /* Visa, old and new */
+    { 510000, 559999, LEN(16), 66 },           /* Mastercard */
+    { 222100, 272099, LEN(16), 62 },           /* Mastercard */
+    { 340000, 349999, LEN(15), 66 },           /* American Express */
+    { 370000, 379999, LEN(15), 66 },           /* American Express */
+    { 601100, 601199, LEN(16) | LEN(19), 64 }, /* Discover */
+    { 644000, 659999, LEN(16) | LEN(19), 64 }, /* Discover */
+    { 352800, 358999, LEN(16) | LEN(19), 62 }, /* JCB */
+    { 350000, 359999, LEN(16), 56 },           /* JCB, as many make them up */
+    { 60400, 60499, LEN(12) | LEN(13) | LEN(16) | LEN(18) | LEN(19), 40 }, /* Laser, Maestro */
+    { 180000, 180099, LEN(15), 55 },                                       /* JCB, old */
+    { 213100, 213199, LEN(15), 55 },                                       /* JCB, old */
+    { 300000, 305999, LEN(14) | LEN(16), 58 },                             /* Diners Club */
+    { 309500, 309599, LEN(14) | LEN(16), 58 },                             /* Diners Club */
+    { 360000, 369999, LEN(14) | LEN(16), 58 },                             /* Diners Club */
+    { 380000, 399999, LEN(14) | LEN(16), 58 },                             /* Diners Club */
+    { 620000, 629999, LEN(16) | LEN(17) | LEN(18) | LEN(19), 60 },         /* UnionPay */
+    { 220000, 220499, LEN(16) | LEN(17) | LEN(18) | LEN(19), 56 },         /* Mir */
+    { 508500, 508999, LEN(16), 56 },                                       /* RuPay */
+    { 810000, 829999, LEN(16), 52 },                                       /* RuPay, UnionPay */
     { 500000, 509999, LEN(12) | LEN(13) | LEN(14) | LEN(15) | LEN(17) | LEN(18) | LEN(19),
       52 },                          /* Maestro */
     { 500000, 509999, LEN(16), 60 }, /* Maestro, Elo */

@@ -9,6 +9,9 @@
 static bool is_about_birth(privacy_scan *scan, size_t start, size_t end)
 {
     privacy_context context;
+    rt_str near_by = rt_str_slice(scan->text, start > 10 ? start - 10 : 0, start);
+    if (rt_str_find(near_by, RT_STR("D.O.B")) >= 0 || rt_str_find(near_by, RT_STR("d.o.b")) >= 0)
+        return true;
     /* "born 1985-03-12, hired 2019-04-01": another number in between has taken the word. */
     for (size_t i = scan->rare_end; i < start; i++)
         if (is_class(scan->text.ptr[i], IS_DIGIT))
@@ -101,14 +104,37 @@ size_t privacy_birth(privacy_scan *scan, const cluster *c, size_t g)
 
 static bool is_document_number(rt_str s, size_t min, size_t max)
 {
-    size_t digits = 0, letters = 0;
+    size_t digits = 0, letters = 0, dashes = 0;
     for (size_t i = 0; i < s.len; i++) {
         digits += is_class(s.ptr[i], IS_DIGIT);
         letters += is_class(s.ptr[i], IS_UPPER);
+        dashes += s.ptr[i] == '-';
         if (is_class(s.ptr[i], IS_HIGH))
             return false;
     }
-    return s.len >= min && s.len <= max && digits * 3 >= s.len && digits + letters + 2 >= s.len;
+    return s.len >= min && s.len <= max && digits * 3 >= s.len - dashes &&
+           digits + letters + dashes + 2 >= s.len;
+}
+
+/* C01X0006H and the like: capitals and digits, no vowel among them that would make words. */
+static bool is_german_passport(rt_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!is_class(s.ptr[i], IS_DIGIT) && !is_one_of(s.ptr[i], "CFGHJKLMNPRTVWXYZ"))
+            return false;
+    return s.len == 9 || s.len == 10;
+}
+
+/* "DL: ", "DLN #": too short to be heard of from further away. */
+static bool follows_dl(const privacy_scan *scan, size_t start)
+{
+    rt_str text = scan->text;
+    size_t i = start;
+    while (i && start - i < 3 && is_one_of(text.ptr[i - 1], " :#."))
+        i--;
+    i -= i && i < start && text.ptr[i - 1] == 'N';
+    return i >= 2 && i < start && text.ptr[i - 1] == 'L' && text.ptr[i - 2] == 'D' &&
+           (i == 2 || !(is_class(text.ptr[i - 3], IS_WORD) || text.ptr[i - 3] == '_'));
 }
 
 /* `i` is at the first digit of a word that ends at `end`. */
@@ -133,14 +159,15 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
     rt_str s = rt_str_slice(text, start, end);
     bool is_fraction = at(text, end) == '.' && is_class(at(text, end + 1), IS_DIGIT);
     bool is_years = s.len == 9 && s.ptr[4] == '-'; /* 2003-2007 */
-    if (!is_document_number(s, 5, 22) || is_fraction || is_years)
+    bool is_german = is_german_passport(s);
+    if ((!is_document_number(s, 5, 22) && !is_german) || is_fraction || is_years)
         return;
     privacy_context_at(scan, start, end, &context);
     unsigned passport = context.distance[TOPIC_PASSPORT];
     unsigned driver = context.distance[TOPIC_DRIVER];
     unsigned license = context.distance[TOPIC_LICENSE];
-    bool is_licence = driver < TOPIC_FAR && license < TOPIC_FAR;
-    if (passport <= 4 && passport < driver && is_document_number(s, 6, 10))
+    bool is_licence = (driver < TOPIC_FAR && license < TOPIC_FAR) || follows_dl(scan, start);
+    if (passport <= 4 && passport < driver && (is_german || is_document_number(s, 6, 10)))
         privacy_add(scan, RT_PII_PASSPORT, start, end, passport <= 2 ? 80 : 68);
     else if (is_licence && is_document_number(s, 5, 20))
         privacy_add(scan, RT_PII_DRIVER_LICENSE, start, end, 76);

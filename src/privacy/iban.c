@@ -64,8 +64,12 @@ size_t privacy_iban(privacy_scan *scan, size_t i)
         (i > 2 && is_class(text.ptr[i - 3], IS_WORD)))
         return i;
     size_t want = country_length(upper(text.ptr[i - 2]), upper(text.ptr[i - 1]));
-    size_t end = want ? read_iban(text, i - 2, want, iban) : 0;
-    if (!end || is_class(at(text, end), IS_WORD) || !passes_mod97(iban, want))
-        return i;
-    return privacy_add(scan, RT_PII_IBAN, i - 2, end, 97) ? end : i;
+    /* Many are made up with a character too few or too many, and with the checksum for it. */
+    static const signed char off[] = { 0, -1, 1 };
+    for (size_t k = 0; want && k < RT_COUNT(off); k++) {
+        size_t n = want + (size_t)off[k], end = n <= IBAN_MAX ? read_iban(text, i - 2, n, iban) : 0;
+        if (end && !is_class(at(text, end), IS_WORD) && passes_mod97(iban, n))
+            return privacy_add(scan, RT_PII_IBAN, i - 2, end, k ? 75 : 97) ? end : i;
+    }
+    return i;
 }

@@ -233,6 +233,8 @@ size_t privacy_number(privacy_scan *scan, size_t i)
     cluster c;
     size_t digits = 0;
     char prior = before(scan, i);
+    if (scan->secret_end && privacy_lone_secret(scan, i))
+        return scan->spans[scan->count - 1].end;
     if (is_class(prior, IS_LETTER) || prior == '_')
         return in_a_word(scan, i);
     privacy_cluster_read(scan->text, i, &c);

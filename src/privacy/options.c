@@ -40,7 +40,7 @@ static bool read_scores(rt_json value, rt_privacy_options *out, rt_error *err)
     rt_str name;
     rt_json score;
     if (rt_json_type(value) != RT_JSON_OBJECT) {
-        unsigned char least;
+        unsigned char least = 0;
         if (!read_score(value, &least, err))
             return false;
         memset(out->min_score, least, sizeof(out->min_score));

@@ -312,7 +312,7 @@ static int score_shape(const candidate *p)
     score = score_form(p, form);
     /* 1234.5678 and 40.712776 are decimal fractions, 123.456.789-09 is a tax number. */
     if (parts(p) == 2 && part(p, 1)->sep == SEP_DOT)
-        return 0;
+        return p->n >= 9 && part(p, 0)->len >= 4 && part(p, 1)->len >= 4 ? 9 : 0;
     if (form == 0x3332 || (p->n <= 12 && parts(p) == 4 && has_one_separator(p) &&
                            part(p, 1)->sep == SEP_DOT && part(p, 3)->len <= 3))
         return 0;
@@ -376,7 +376,7 @@ static int crowding(const candidate *p)
     return cost;
 }
 
-static int weigh_context(const privacy_context *context, int score, bool is_run)
+static int weigh_context(const privacy_context *context, int score, bool is_run, bool is_pair)
 {
     unsigned phone = context->distance[TOPIC_PHONE], other = context->distance[TOPIC_NUMBER];
     unsigned foreign = context->distance[TOPIC_FOREIGN];
@@ -385,7 +385,7 @@ static int weigh_context(const privacy_context *context, int score, bool is_run)
     unsigned rival = other;
     for (size_t i = 0; i < RT_COUNT(rivals); i++)
         rival = RT_MIN(rival, (unsigned)context->distance[rivals[i]]);
-    unsigned reach = score < 20 && !is_run ? 1 : is_run ? 4 : WORDS_HEARD;
+    unsigned reach = is_run ? 4 : score < 20 ? (is_pair ? 2 : 1) : WORDS_HEARD;
     if (phone <= rival && phone <= reach)
         return score + (phone <= 3 ? 42 : 34);
     if (foreign <= 4 || (rival <= 2 && rival < TOPIC_FAR))
@@ -457,8 +457,9 @@ static int score_candidate(privacy_scan *scan, candidate *p, size_t *end)
     if (touches(scan, start, *end))
         return 0;
     privacy_context_at(scan, start, *end, &context);
-    score = weigh_context(&context, score, parts(p) == 1 && !p->has_plus);
-    if (before(scan, start) == '#' || before(scan, start) == '=')
+    score = weigh_context(&context, score, parts(p) == 1 && !p->has_plus, parts(p) == 2);
+    bool is_told = near(&context, TOPIC_PHONE, 1);
+    if (before(scan, start) == '#' || (before(scan, start) == '=' && !is_told))
         score -= before(scan, start) == '#' ? 30 : 5;
     return score;
 }

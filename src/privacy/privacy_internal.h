@@ -68,6 +68,7 @@ typedef enum topic {
     TOPIC_NUMBER,  /* order, invoice, serial: some number of something else */
     TOPIC_FOREIGN, /* another country's number for a person */
     TOPIC_MONEY,
+    TOPIC_SECRET,
     TOPICS,
 } topic;
 
@@ -98,8 +99,9 @@ typedef struct privacy_scan {
     size_t count, capacity;
     size_t address_end; /* no address begins before it: the last one reaches so far */
     bool is_overfull;
-    size_t rare_end;  /* where the latest word of a rare topic ended; 0: there was none */
-    bool is_unsorted; /* spans were added out of order */
+    size_t rare_end;   /* where the latest word of a rare topic ended; 0: there was none */
+    size_t secret_end; /* the same for words that speak of secrets */
+    bool is_unsorted;  /* spans were added out of order */
     privacy_heard heard;
 } privacy_scan;
 
@@ -199,6 +201,7 @@ void privacy_labelled_secret(privacy_scan *scan);  /* the whole text is the labe
 size_t privacy_told(privacy_scan *scan, size_t i); /* at the "is" of "the password is" */
 size_t privacy_labelled_address(privacy_scan *scan, rt_str name, size_t i);
 void privacy_told_address(privacy_scan *scan, rt_str name, size_t i);
+bool privacy_lone_secret(privacy_scan *scan, size_t i); /* at a digit of it */
 size_t privacy_key_block(privacy_scan *scan, size_t i);
 size_t privacy_prefixed(privacy_scan *scan, size_t i);
 size_t privacy_person(privacy_scan *scan, size_t i);
@@ -208,6 +211,7 @@ void privacy_mark(const char *three);
 void privacy_mark_keys(void);
 
 void privacy_phone_learn(void);
+void privacy_address_learn(void);
 
 size_t privacy_points(rt_str s); /* rt_utf8_length, for long texts */
 

@@ -156,12 +156,15 @@ static void prepare(void)
     for (const char *c = "0123456789@:=>-,"; *c; c++)
         kinds[(unsigned char)*c] = SIGN;
     privacy_mark("is ");
+    privacy_mark("D.O");
+    privacy_mark("d.o");
     privacy_mark("www");
     privacy_mark("WWW");
     privacy_mark("Www");
     privacy_mark_keys();
     privacy_vocabulary_learn();
     privacy_phone_learn();
+    privacy_address_learn();
     privacy_entropy_learn();
 }
 
@@ -213,8 +216,12 @@ static void note_rare(privacy_scan *scan, size_t i)
     while (end < scan->text.len && end - i < 24 &&
            is_class(scan->text.ptr[end], IS_LETTER | IS_HIGH))
         end++;
-    if (privacy_vocabulary(rt_str_slice(scan->text, i, end)) & PRIVACY_RARE)
+    bool is_spelled = lower(scan->text.ptr[i]) == 'd' && end == i + 1; /* D.O.B. */
+    uint32_t topics = privacy_vocabulary(rt_str_slice(scan->text, i, end));
+    if (is_spelled || topics & PRIVACY_RARE)
         scan->rare_end = end;
+    if (topics & VOC(TOPIC_SECRET))
+        scan->secret_end = end;
 }
 
 /* Letters matter only where a word begins, and then only if its first three may begin a key. */

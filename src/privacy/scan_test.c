@@ -15,8 +15,8 @@ static const char *found_in(rt_str text, const rt_privacy_options *options)
     cr_assert(rt_privacy_scan(text, options, &arena, &spans, &err), "%s", err.text);
     for (size_t i = 0; i < spans.count; i++) {
         rt_str value = rt_str_slice(text, spans.items[i].start, spans.items[i].end);
-        rt_buf_addf(&out, "%s%s:%.*s", i ? " | " : "",
-                    rt_pii_name(spans.items[i].type, RT_PII_NAME), RT_FMT(value));
+        rt_buf_addf(&out, "%s%s:", i ? " | " : "", rt_pii_name(spans.items[i].type, RT_PII_NAME));
+        rt_buf_add(&out, value);
     }
     rt_buf_addc(&out, '\0');
     return out.ptr;

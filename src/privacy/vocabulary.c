@@ -27,10 +27,14 @@ static const struct {
       "telephonenum telephonenumber mobilenumber msisdn voicemail landline rappeler appelez "
       "appeler appelle joindre llamar llame llámame llama ligue ligar chiama chiamare chiamami "
       "anrufen anruf erreichbar bellen bel telefonisch signal viber telegram phoneno telno "
-      "mobileno mob ph contacted phoned phoning telephoned dialled dialed texts callback cellphones тел телефон телефону мобильный звоните "
+      "mobileno mob ph contacted caller rufen telefoonnummer telefoonnummers "
+      "mobiel mobielnummer gsmnummer mobilnr handynr telefonnummern telefonnumret mobilnummeret "
+      "teléfonos téléphones telefones celulares móviles kontakttelefon phoned phoning telephoned "
+      "dialled dialed texts callback "
+      "cellphones тел телефон телефону мобильный звоните "
       "電話 电话 手机 전화 telp hp nomor pager callback" },
     { VOC(TOPIC_SSN),
-      "ssn ssns social socialnum socialnumber socsec itin tin taxpayer securitynumber "
+      "ssn ssns soc social socialnum socialnumber socsec itin tin taxpayer securitynumber "
       "socialsecuritynumber" },
     { VOC(TOPIC_CARD),
       "card cards creditcard creditcardnumber cardnumber cardno debit credit visa mastercard "
@@ -62,6 +66,11 @@ static const struct {
       "licencia patente carteira habilitação rijbewijs rijbewijsnummer körkort kørekort "
       "førerkort dvla driverlicensenum driverlicensenumber" },
     { VOC(TOPIC_LICENSE), "license licence licenses licences lic permit guida" },
+    /* these say both that somebody drives and that it is a paper */
+    { VOC(TOPIC_DRIVER) | VOC(TOPIC_LICENSE),
+      "führerschein führerscheinnummer fahrerlaubnis conduire conducir rijbewijs rijbewijsnummer "
+      "körkort kørekort førerkort driverlicense driverslicense driverlicence "
+      "driverlicensenumber driverlicensenum driverlicenseno dvla habilitação" },
     { VOC(TOPIC_IP),
       "ip ipv ips ipaddress ipaddr host hosts server gateway client remote peer source "
       "destination src dst subnet login logged dns ping traceroute listening bind connect "
@@ -95,12 +104,16 @@ static const struct {
       "usd eur gbp jpy cad aud chf inr cny rub brl dollars dollar euros euro pounds yen million "
       "millions billion billions thousand percent price prices cost costs amount amounts balance "
       "salary revenue budget fee kg km mb gb tb kb ms ns" },
+    { VOC(TOPIC_SECRET),
+      "password passwords passwd passphrase passcode pwd secret secrets token key apikey apikeys "
+      "credential credentials bearer passwort kennwort contraseña clave senha schlüssel" },
     /* after the name: 12 Main Street */
     { VOC(SET_STRONG_LAST),
       "alley aly av ave avenue avenues blvd boulevard boulevards causeway cir circle close court "
       "cres crescent cswy ct dr drive drives esplanade expressway expy freeway fwy gardens "
       "highway hwy lane lanes ln mews motorway parade parkway pkwy pl place rd road roads sq "
-      "square st street streets ter terrace tpke trail trl turnpike laneway roadway utca útja körút "
+      "square st street streets ter terrace tpke trail trl turnpike laneway roadway utca útja "
+      "körút "
       "tér köz" },
     /* the same, but these mean much else too: 12 Smith Fork */
     { VOC(SET_WEAK_LAST),
@@ -123,7 +136,8 @@ static const struct {
       "grange highroad interchange link lookout mall meander nook outlook parklands plateau quad "
       "quadrangle quadrant ramble reserve retreat ridgeway ring riverway riviera roadside ronde "
       "rotary stairs steps strand thoroughfare tollway towers triangle trunkway villas walkway "
-      "wynd nagar marg ganj chowk colony zila vihar puram layout enclave bagh salai" },
+      "crossway cross ridges wynd nagar marg ganj chowk colony zila vihar puram layout enclave "
+      "bagh salai" },
     /* before the name: 12 rue Monge, Calle Mayor 12 */
     { VOC(SET_STRONG_FIRST),
       "av avd alameda aleja allee allée allées avda avenida avenue bd boulevard bulevar bulevardul "
@@ -132,9 +146,9 @@ static const struct {
       "lungomare náměstí paseo piazza piazzale plac plaza praça quai rambla rodovia "
       "rond-point ronda rua rue ruelle salita sentier strada travessa třída ul ulica ulice "
       "viale vicolo voie бульвар переулок пр проспект ул улица "
-      "шоссе наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
+      "шоссе ш наб алл бул пер просп callejón callejon privada prolongación prolongacion retorno "
       "cerrada calzada andador intrarea soseaua șoseaua aleea splaiul montée ladeira viela "
-      "rodovia str ctra urb estr trav" },
+      "rodovia allé drumul str ctra urb estr trav" },
     /* the same, but these mean much else too: Via Roma 12 */
     { VOC(SET_WEAK_FIRST),
       "al bairro barrio carrera cite cité colonia cours cra côte diagonal faubourg glorieta "
@@ -149,7 +163,8 @@ static const struct {
       "andar ap apartment appartement appt apt apto bat bldg block bloco box building byt "
       "bâtiment dept depto dpto esc etage fl flat floor hus int interno kat level lgh lot m/s "
       "no of oficina piso puerta rm room sala scala ste stiege stock studio suite top tower trlr "
-      "unit wohnung étage appartamento piano edif edificio interior lt mz manzana bl sc et стр корп "
+      "unit wohnung étage appartamento piano edif edificio interior lt mz manzana bl sc et стр "
+      "корп "
       "кв оф к" },
     /* the last word of a country's name */
     { VOC(SET_COUNTRY),
@@ -239,10 +254,10 @@ static const struct {
       "sir" },
 };
 
+/* The word itself is not kept: of all words there are, one in a million would be taken for another,
+ * and what it would change is a score. */
 typedef struct slot {
-    const char *word;
-    uint32_t hash, bits;
-    unsigned char len;
+    uint32_t hash, bits; /* no bits: empty */
 } slot;
 
 static slot slots[SLOTS];
@@ -285,23 +300,13 @@ static uint32_t hash_of(rt_str word)
     return (uint32_t)(hash >> 32);
 }
 
-static bool is_same(const slot *s, rt_str word)
-{
-    if (s->len != word.len)
-        return false;
-    for (size_t i = 0; i < word.len; i++)
-        if ((word.ptr[i] | 0x20) != (s->word[i] | 0x20))
-            return false;
-    return true;
-}
-
 static void learn(rt_str word, uint32_t bits)
 {
     uint32_t hash = hash_of(word);
     size_t i = hash % SLOTS;
-    while (slots[i].word && !(slots[i].hash == hash && is_same(&slots[i], word)))
+    while (slots[i].bits && slots[i].hash != hash)
         i = (i + 1) % SLOTS;
-    slots[i] = (slot){ word.ptr, hash, slots[i].bits | bits, (unsigned char)word.len };
+    slots[i] = (slot){ hash, slots[i].bits | bits };
     filter[hash % FILTER_BITS / 64] |= UINT64_C(1) << (hash % 64);
 }
 
@@ -332,7 +337,7 @@ static void learn_all(void)
             if (word.len == 0)
                 continue;
             learn(word, lists[k].bits);
-            if (lists[k].bits & PRIVACY_RARE)
+            if (lists[k].bits & (PRIVACY_RARE | VOC(TOPIC_SECRET)))
                 mark_word(word);
         }
     }
@@ -350,8 +355,8 @@ uint32_t privacy_vocabulary(rt_str word)
     uint32_t hash = hash_of(word);
     if (!(filter[hash % FILTER_BITS / 64] >> (hash % 64) & 1))
         return 0;
-    for (size_t i = hash % SLOTS; slots[i].word; i = (i + 1) % SLOTS)
-        if (slots[i].hash == hash && is_same(&slots[i], word))
-            return slots[i].bits;
-    return 0;
+    size_t i = hash % SLOTS;
+    while (slots[i].bits && slots[i].hash != hash)
+        i = (i + 1) % SLOTS;
+    return slots[i].bits;
 }

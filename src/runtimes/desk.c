@@ -88,6 +88,8 @@ void runtimes_desk_serve(progress *p, rt_cell *cell)
     desk_calls *calls = &p->calls;
     if (!desk)
         return;
+    if (p->answer.len > 0)
+        calls->count = 0; /* the code is done; whoever of it still waits will not be told */
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_desk_answer answer = { 0 };
     while (calls->count > 0 && !rt_cell_has_post(cell) && desk->next(desk, &arena, &answer)) {

@@ -39,9 +39,10 @@ static const guest_kind guests[] = {
       .heavy_words = data_words,
       .heavy_zygote = "python-data",
       .is_data_limited = true,
-      .is_branched = true },
-    { .language = "javascript", .zygote = "node", .is_branched = true },
-    { .language = "typescript", .zygote = "node", .is_branched = true },
+      .is_branched = true,
+      .has_modules = true },
+    { .language = "javascript", .zygote = "node", .is_branched = true, .has_modules = true },
+    { .language = "typescript", .zygote = "node", .is_branched = true, .has_modules = true },
     { .language = "bash", .zygote = "bash", .is_program = true, .answers_by_output = true },
     { .language = "sql", .zygote = "sql" },
     { .language = "wasm", .zygote = "node", .answers_by_output = true },
@@ -231,10 +232,11 @@ const guest_kind *runtimes_guest(rt_str language)
  * Forking a zygote with pandas in it costs more than forking a bare one, so it serves only code
  * that names such a module. A wrong guess costs time, never correctness.
  */
-rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code)
+rt_str runtimes_zygote_for(const guest_kind *kind, const rt_run *run)
 {
     for (const char *const *word = kind->heavy_words; word && *word; word++)
-        if (rt_str_find(code, rt_str_of(*word)) >= 0)
+        if (rt_str_find(run->code, rt_str_of(*word)) >= 0 ||
+            rt_str_find(run->prelude.code, rt_str_of(*word)) >= 0)
             return rt_str_of(kind->heavy_zygote);
     return rt_str_of(kind->zygote);
 }

@@ -125,11 +125,11 @@ Test(languages, only_code_that_names_a_heavy_module_gets_the_heavy_zygote)
 {
     const guest_kind *python = runtimes_guest(RT_STR("python")),
                      *node = runtimes_guest(RT_STR("javascript"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, RT_STR("return 1")), "python"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("return 1") }), "python"));
     cr_expect(
-        rt_str_eq_c(runtimes_zygote_for(python, RT_STR("import numpy as np")), "python-data"));
+        rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("import numpy as np") }), "python-data"));
     cr_expect(
-        rt_str_eq_c(runtimes_zygote_for(python, RT_STR("from pandas import *")), "python-data"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(node, RT_STR("import numpy")), "node"));
-    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, (rt_str){ 0 }), "python"));
+        rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = RT_STR("from pandas import *") }), "python-data"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(node, &(rt_run){ .code = RT_STR("import numpy") }), "node"));
+    cr_expect(rt_str_eq_c(runtimes_zygote_for(python, &(rt_run){ .code = (rt_str){ 0 } }), "python"));
 }

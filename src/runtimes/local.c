@@ -33,10 +33,23 @@
 typedef struct local {
     rt_runtime base;
     rt_sandbox *sandbox;
+    templates *templates;
     char guests[PATH_MAX];
 } local;
 
 /* ---- checking ---- */
+
+static bool check_code(rt_str code, const rt_policy *policy, rt_error *err)
+{
+    if (code.len > policy->code_bytes)
+        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed", code.len,
+                       (unsigned long long)policy->code_bytes);
+    if (code.len > 0 && memchr(code.ptr, '\0', code.len))
+        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
+    if (!rt_utf8_valid(code))
+        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
+    return true;
+}
 
 static bool check_run(const rt_run *run, const rt_language **language, rt_error *err)
 {
@@ -45,14 +58,8 @@ static bool check_run(const rt_run *run, const rt_language **language, rt_error 
         return rt_language_unknown(run->language, err);
     if (rt_str_trim(run->code).len == 0)
         return rt_fail(err, RT_INVALID, "MISSING_CODE: there is no code to run");
-    if (run->code.len > run->policy->code_bytes)
-        return rt_fail(err, RT_LIMIT, "the code has %zu bytes; at most %llu are allowed",
-                       run->code.len, (unsigned long long)run->policy->code_bytes);
-    if (memchr(run->code.ptr, '\0', run->code.len))
-        return rt_fail(err, RT_INVALID, "the code contains a NUL byte; is it a binary file?");
-    if (!rt_utf8_valid(run->code))
-        return rt_fail(err, RT_INVALID, "the code is not valid UTF-8; save it as UTF-8 text");
-    return true;
+    return check_code(run->code, run->policy, err) &&
+           check_code(run->prelude.code, run->policy, err);
 }
 
 bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,
@@ -156,6 +163,8 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
     rt_jw_kstr(w, "language", rt_str_of(kind->language));
     rt_jw_kstr(w, "name", run->name);
     rt_jw_kstr(w, "code", run->code);
+    if (run->prelude.code.len > 0)
+        runtimes_write_prelude(w, &run->prelude);
     if (extras->input_index >= 0) {
         rt_jw_kobject(w, "input_fd");
         rt_jw_ki64(w, "index", extras->input_index);
@@ -235,7 +244,7 @@ static bool send_run(rt_cell *cell, const rt_run *run, const guest_kind *kind, i
  */
 static bool press(progress *p, rt_cell *cell)
 {
-    unsigned interrupts = p->run->live ? INTERRUPTS_MAX : 0;
+    unsigned interrupts = p->run->live && !p->is_copy ? INTERRUPTS_MAX : 0;
     bool is_gentle = p->pressed < interrupts && !p->was_frame_too_big;
     if (p->pressed > interrupts)
         return false;
@@ -427,7 +436,7 @@ static bool run_in(rt_cell *cell, progress *p, const guest_kind *kind, uint64_t 
 static bool run_fresh(local *l, progress *p, const guest_kind *kind, uint64_t began, rt_error *err)
 {
     const rt_run *run = p->run;
-    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run->code));
+    rt_cell_spec spec = runtimes_cell_spec(run->policy, runtimes_zygote_for(kind, run));
     spec.has_cancel_fd = run->canceller != NULL;
     spec.cancel_fd = run->canceller ? run->canceller->wake : -1;
     rt_cell *cell RT_CLEANUP(rt_cell_closep) = NULL;
@@ -460,7 +469,7 @@ static bool run_live(progress *p, const guest_kind *kind, uint64_t began, rt_err
     bool ok =
         rt_cell_begin(cell, run->policy->cpu_ms, run->canceller ? run->canceller->wake : -1, err) &&
         run_in(cell, p, kind, began, err);
-    if (ok && rt_cell_is_over(cell))
+    if (ok && !p->is_copy && rt_cell_is_over(cell))
         tell_end(p);
     runtimes_live_give(run->live);
     return ok;
@@ -481,11 +490,15 @@ static bool execute(rt_runtime *self, const rt_run *asked, rt_arena *arena, rt_o
         return false;
     if (run.name.len == 0)
         run.name = rt_arena_printf(arena, "main.%s", language->ending);
+    runtimes_settle_prelude(&run, kind, arena);
+    rt_live *copy RT_CLEANUP(rt_live_closep) =
+        runtimes_use_prelude(((local *)self)->templates, self, &run, kind, arena);
+    run.live = copy ? copy : run.live;
     *out = (rt_outcome){ .id = rt_id_new("exec", arena),
                          .language = rt_str_of(language->name),
                          .runtime = rt_str_of(self->name),
                          .is_parsed = true };
-    progress p = { .run = &run, .out = out, .arena = arena };
+    progress p = { .run = &run, .out = out, .arena = arena, .is_copy = copy != NULL };
     return run.live ? run_live(&p, kind, began, err)
                     : run_fresh((local *)self, &p, kind, began, err);
 }
@@ -579,6 +592,7 @@ static size_t list_languages(rt_runtime *self, rt_arena *arena, rt_language *out
 static void close_local(rt_runtime *self)
 {
     local *l = (local *)self;
+    runtimes_templates_free(l->templates);
     rt_sandbox_close(l->sandbox);
     free(l);
 }
@@ -653,7 +667,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
                                        * after a fork copies the heap. */
                                       "--min-semi-space-size=16", "--max-semi-space-size=32",
                                       GUESTS_PLACE "/node/zygote.js",
-                                      config->pool_max > 0 ? "200" : "5", NULL };
+                                      config->pool_max > 0 ? "60" : "5", NULL };
     const char *const shell_argv[] = { GUESTS_PLACE "/shell/retort-shell", NULL };
     const char *const sql_argv[] = { GUESTS_PLACE "/sql/retort-sql", NULL };
     const char *const launch_argv[] = { LAUNCHER, NULL };
@@ -689,6 +703,7 @@ bool rt_local_open(const rt_local_config *config, rt_runtime **out, rt_error *er
         free(l);
         return false;
     }
+    l->templates = runtimes_templates_new();
     *out = &l->base;
     return true;
 }

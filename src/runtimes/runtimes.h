@@ -136,9 +136,22 @@ typedef struct rt_desk {
     rt_str servers;
 } rt_desk;
 
+/*
+ * A module of the code's own, loaded before the code runs and found under its name: `import
+ * handler` in Python, a variable `handler` with what it exports in JavaScript; in bash it stands
+ * before the code. It runs without the input, so what it does may be shared by later runs of the
+ * same prelude: templates.c says how.
+ */
+typedef struct rt_prelude {
+    rt_str code;     /* empty: none */
+    rt_str name;     /* "handler.py" */
+    rt_str compiled; /* what templates.c has instead of the code; empty from callers */
+} rt_prelude;
+
 typedef struct rt_run {
     rt_str language;
     rt_str code;
+    rt_prelude prelude;
     rt_str name; /* of the file the code came from; empty: main.<ending> */
     const rt_policy *policy;
     rt_str input; /* JSON text, or plain text */

@@ -59,6 +59,7 @@ typedef struct guest_kind {
     const char *heavy_zygote;
     bool is_data_limited;        /* RLIMIT_DATA works: allocation fails in the user's own line */
     bool is_branched;            /* it keeps an interpreter that can be copied */
+    bool has_modules;            /* a prelude is a module of its own, not text before the code */
     bool is_program;             /* a run starts a program */
     bool answers_by_output;      /* without an answer of its own, what it printed is one */
     const language_file *launch; /* what is started, when a file says so; NULL: the guest knows */
@@ -67,7 +68,7 @@ typedef struct guest_kind {
 const guest_kind *runtimes_guest(rt_str language);
 const rt_language *runtimes_language_at(size_t i); /* NULL past the last */
 const rt_error *runtimes_languages_error(void);    /* a file that cannot be used, or NULL */
-rt_str runtimes_zygote_for(const guest_kind *kind, rt_str code);
+rt_str runtimes_zygote_for(const guest_kind *kind, const rt_run *run);
 
 /* The calls of a run that are under way. */
 typedef struct desk_calls {
@@ -91,6 +92,7 @@ typedef struct progress {
     int64_t id;        /* of the run, to tell its answer from what an earlier one left */
     desk_calls calls;
     bool is_unheard; /* nobody takes the output any more */
+    bool is_copy;    /* its session is for this run alone */
     rt_cell_usage usage;
 } progress;
 
@@ -132,6 +134,20 @@ typedef struct request_extras {
 /* What a policy says to a guest. */
 void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_kind *kind,
                             const request_extras *extras);
+
+/* ---- templates.c: preludes ---- */
+
+typedef struct templates templates;
+templates *runtimes_templates_new(void);
+void runtimes_templates_free(templates *t); /* before the sandbox is closed */
+/* Gives the run what is known of its prelude. Not NULL: a session of its own to run in, in which
+ * the prelude was loaded; the caller closes it. */
+rt_live *runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
+                              rt_arena *arena);
+
+/* Where the language has no modules, the prelude becomes part of the code. */
+void runtimes_settle_prelude(rt_run *run, const guest_kind *kind, rt_arena *arena);
+void runtimes_write_prelude(rt_json_writer *w, const rt_prelude *prelude);
 
 rt_cell_spec runtimes_cell_spec(const rt_policy *policy, rt_str zygote);
 bool runtimes_is_strict_enough(const rt_policy *policy, rt_str attestation, rt_arena *arena,

@@ -15,6 +15,12 @@ bool sandbox_cell_open_door(rt_cell *cell, rt_error *err);
 /* From now on this descriptor's being readable cancels, too; -1: none. Borrowed. */
 void sandbox_cell_heed(rt_cell *cell, int cancel_fd);
 
+/*
+ * Calls this once, when the cell is first waited for: what can wait until the guest has its order.
+ * `ctx` is malloc'ed and freed with the cell.
+ */
+void sandbox_cell_when_idle(rt_cell *cell, void (*call)(void *ctx), void *ctx);
+
 /* Asks for a branch; its lease's far end is borrowed. */
 bool sandbox_cell_ask_branch(rt_cell *cell, int far_lease, rt_error *err);
 /* Has the guest get ready for it; then, whatever came of it, `sandbox_cell_rest` puts it to sleep.

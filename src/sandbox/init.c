@@ -284,13 +284,31 @@ static bool is_scratch_full(void)
     return statfs(RT_WORKDIR, &fs) == 0 && (fs.f_bavail == 0 || fs.f_ffree == 0);
 }
 
+/* As most runs leave it; found out without memory of our own, which would first have to be had. */
+static bool is_bare(int dir)
+{
+    _Alignas(struct dirent64) char entries[512];
+    for (;;) {
+        ssize_t n = getdents64(dir, entries, sizeof(entries));
+        if (n <= 0)
+            return n == 0;
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *e = (const struct dirent64 *)(entries + at);
+            if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+                return false;
+            at += e->d_reclen;
+        }
+    }
+}
+
 static void list_files(cell_init *me, uint32_t most)
 {
     listing all = { .max = RT_MIN(most, 1000u) };
     list_end end = { .is_scratch_full = is_scratch_full(),
                      .memory_peak = me->watch.memory_bytes ? me->memory_peak : 0 };
-    all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
     int root = open(OUT_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (root >= 0 && !is_bare(root))
+        all.names = calloc(all.max ? all.max : 1, ARTIFACT_NAME_MAX);
     if (root >= 0 && all.names) {
         list_dir(me, root, "", 0, &all);
         qsort(all.names, all.count, ARTIFACT_NAME_MAX, by_name);

@@ -33,6 +33,8 @@ static char *const zygote_env[] = {
     "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" RT_WORKDIR, "LANG=C.UTF-8", "TMPDIR=/tmp",
     "MPLBACKEND=Agg", "MPLCONFIGDIR=" RT_WORKDIR "/.tmp/matplotlib", "PYTHONDONTWRITEBYTECODE=1",
     "UV_USE_IO_URING=0",
+    /* What a library looks up at its first call, every child would look up again. */
+    "LD_BIND_NOW=1",
     /* Threads are not forked, and who waits for one waits for ever. */
     "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1", NULL
 };

@@ -214,13 +214,18 @@ static int take_ahead(rt_sandbox *sandbox, const warden_request *request)
     return lease;
 }
 
-/* Asks for the next cell of this kind while the present one does its work. */
-static void ask_ahead(rt_sandbox *sandbox, const warden_request *request)
+typedef struct next_wish {
+    rt_sandbox *sandbox;
+    warden_request request;
+} next_wish;
+
+static void ask_ahead(void *ctx)
 {
+    const next_wish *wish = ctx;
+    rt_sandbox *sandbox = wish->sandbox;
+    const warden_request *request = &wish->request;
     warden_request early = *request;
     early.is_early = 1;
-    if (request->paths_bytes > 0)
-        return;
     pthread_mutex_lock(&sandbox->lock);
     for (size_t i = 0; i < sandbox->ahead_max; i++) {
         ahead *a = &sandbox->ahead[i];
@@ -233,6 +238,19 @@ static void ask_ahead(rt_sandbox *sandbox, const warden_request *request)
         break;
     }
     pthread_mutex_unlock(&sandbox->lock);
+}
+
+/* Asks for the next cell of this kind once the present one does its work. */
+static void ask_ahead_later(rt_sandbox *sandbox, const warden_request *request, rt_cell *cell)
+{
+    if (request->paths_bytes > 0 || sandbox->ahead_max == 0)
+        return;
+    next_wish *wish = malloc(sizeof(*wish));
+    if (!wish)
+        rt_out_of_memory(sizeof(*wish));
+    wish->sandbox = sandbox;
+    wish->request = *request;
+    sandbox_cell_when_idle(cell, ask_ahead, wish);
 }
 
 static bool name_zygote(rt_str name, warden_request *request, rt_error *err)
@@ -332,7 +350,7 @@ bool rt_cell_start(rt_sandbox *sandbox, const rt_cell_spec *spec, rt_cell **out,
     ok = ok || (send_request(sandbox, &request, paths, &lease, err) &&
                 open_cell(lease, START_TIMEOUT_MS, spec, out, err));
     if (ok && !spec->is_live)
-        ask_ahead(sandbox, &request);
+        ask_ahead_later(sandbox, &request, *out);
     return ok;
 }
 

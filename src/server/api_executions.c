@@ -47,16 +47,9 @@ static void cancel_run(void *ctx)
     rt_canceller_cancel(ctx);
 }
 
-/* Only who has to wait is watched: an answer from the cache is there at once. */
-typedef struct attendance {
-    http_request *request;
-    rt_canceller canceller;
-    watch_entry entry;
-} attendance;
-
-static void attend(void *ctx)
+void executions_attend(void *ctx)
 {
-    attendance *here = ctx;
+    executions_attendance *here = ctx;
     http_request *r = here->request;
     rt_canceller_init(&here->canceller);
     watch_begin(r->server->watch, &here->entry, server_socket(r), cancel_run, &here->canceller);
@@ -76,16 +69,33 @@ static void count_use(const http_request *r, const rt_request *request, const rt
 
 bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err)
 {
-    attendance here = { .request = r, .canceller = { .wake = -1 } };
+    executions_attendance here = { .request = r, .canceller = { .wake = -1 } };
     request->canceller = &here.canceller;
-    request->on_work = attend;
+    request->on_work = executions_attend;
     request->work_ctx = &here;
     uint64_t began = rt_now_ns();
     bool ok = rt_engine_execute(r->server->config.engine, request, &r->arena, out, err);
-    watch_end(r->server->watch, &here.entry);
-    rt_canceller_done(&here.canceller);
+    executions_leave(&here);
     if (ok)
         count_use(r, request, out, (rt_now_ns() - began) / 1000);
+    return ok;
+}
+
+void executions_leave(executions_attendance *here)
+{
+    watch_end(here->request->server->watch, &here->entry);
+    rt_canceller_done(&here->canceller);
+}
+
+bool executions_agent(http_request *r, rt_agent_run *run, rt_agent_result *out, rt_error *err)
+{
+    executions_attendance here = { .request = r, .canceller = { .wake = -1 } };
+    run->canceller = &here.canceller;
+    run->on_work = executions_attend;
+    run->work_ctx = &here;
+    run->trace = r->trace;
+    bool ok = rt_agents_execute(r->server->config.agents, &r->caller, run, &r->arena, out, err);
+    executions_leave(&here);
     return ok;
 }
 

@@ -19,6 +19,12 @@ static const char page[] =
     "<p>Try it: <code>curl -s %.*s/v1/executions --json "
     "'{\"language\":\"python\",\"code\":\"return 6 * 7\"}'</code></html>\n";
 
+static size_t count_skills(const http_request *r)
+{
+    rt_skills *skills = r->server->config.skills;
+    return skills ? rt_skills_count(skills) : 0;
+}
+
 static bool root(http_request *r, http_reply *reply, rt_error *err)
 {
     rt_json_writer w;
@@ -36,7 +42,7 @@ static bool root(http_request *r, http_reply *reply, rt_error *err)
     rt_jw_kstr(&w, "service", RT_STR("retort"));
     rt_jw_kstr(&w, "status", RT_STR("healthy"));
     rt_jw_kstr(&w, "version", r->server->config.version);
-    rt_jw_ku64(&w, "skills_loaded", 0);
+    rt_jw_ku64(&w, "skills_loaded", count_skills(r));
     rt_jw_kstr(&w, "docs", RT_STR("/docs"));
     rt_jw_kstr(&w, "openapi", RT_STR("/openapi.json"));
     rt_jw_end(&w);
@@ -58,9 +64,9 @@ static bool health(http_request *r, http_reply *reply, rt_error *err)
     http_reply_json(reply, is_well ? 200 : 503, &w);
     rt_jw_object(&w);
     rt_jw_kstr(&w, "status", is_well ? RT_STR("healthy") : RT_STR("unhealthy"));
-    rt_jw_kbool(&w, "registry_loaded", true);
+    rt_jw_kbool(&w, "registry_loaded", c->skills != NULL);
     rt_jw_kbool(&w, "executor_ready", is_ready);
-    rt_jw_ku64(&w, "skills_count", 0);
+    rt_jw_ku64(&w, "skills_count", count_skills(r));
     rt_jw_kstr(&w, "store", is_stored ? rt_str_of(rt_store_kind(c->store)) : RT_STR("unreachable"));
     rt_jw_kdouble(&w, "uptime_seconds",
                   (double)((rt_now_ns() - r->server->started_ns) / 1000000) / 1000.0);

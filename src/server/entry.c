@@ -17,8 +17,11 @@ static bool read_target(exchange *x, rt_error *err)
     http_request *r = &x->request;
     if (x->raw_target.len > HTTP_TARGET_MAX)
         x->reply.status = 414;
-    if (!target_parse(x->raw_target, &r->arena, &x->target, err))
+    if (!target_parse(x->raw_target, &r->arena, &x->target, err)) {
+        rt_str rest = x->raw_target;
+        rt_str_cut(&rest, '?', &r->path); /* as it came: it tells whose errors these are */
         return false;
+    }
     r->path = x->target.path;
     r->query = x->target.query;
     r->query_count = x->target.query_count;

@@ -92,9 +92,11 @@ static void write_parameter_schema(rt_json_writer *w, const http_parameter *p)
         rt_jw_kraw(w, "schema", RT_STR(TIME_SCHEMA));
         return;
     }
-    static const char *const types[] = { "string", "integer", "boolean", "string" };
+    static const char *const types[] = { "string", "integer", "boolean", "string", "array" };
     rt_jw_kobject(w, "schema");
     rt_jw_kstr(w, "type", rt_str_of(types[p->type]));
+    if (p->type == HTTP_TYPE_TEXTS)
+        rt_jw_kraw(w, "items", RT_STR("{\"type\":\"string\"}"));
     if (p->choices)
         write_choices(w, p->choices);
     if (p->type == HTTP_TYPE_INTEGER)
@@ -257,7 +259,11 @@ static void write_responses(rt_json_writer *w, const http_operation *op, bool is
         if (has_own(op, errors[i].status) || !is_possible(op, i, is_auth_required))
             continue;
         status_key(w, errors[i].status);
-        write_ref(w, "responses", op->flags & HTTP_AGENT_ERRORS ? "Agent" : "", errors[i].name);
+        const char *prefix = op->flags & HTTP_AGENT_ERRORS        ? "Agent"
+                             : op->flags & HTTP_SKILL_ERRORS      ? "Skill"
+                             : op->flags & HTTP_CODE_AGENT_ERRORS ? "CodeAgent"
+                                                                  : "";
+        write_ref(w, "responses", prefix, errors[i].name);
     }
     rt_jw_end(w);
 }
@@ -349,6 +355,8 @@ static void write_components(rt_json_writer *w, bool is_auth_required)
     rt_jw_kobject(w, "responses");
     write_shared_responses(w, "", "Error");
     write_shared_responses(w, "Agent", "AgentError");
+    write_shared_responses(w, "Skill", "SkillError");
+    write_shared_responses(w, "CodeAgent", "CodeAgentError");
     rt_jw_end(w);
     if (is_auth_required)
         rt_jw_kraw(w, "securitySchemes",

@@ -18,7 +18,8 @@ typedef enum http_parameter_type {
     HTTP_TYPE_TEXT,
     HTTP_TYPE_INTEGER,
     HTTP_TYPE_BOOLEAN,
-    HTTP_TYPE_TIME, /* ISO 8601, or milliseconds since 1970 */
+    HTTP_TYPE_TIME,  /* ISO 8601, or milliseconds since 1970 */
+    HTTP_TYPE_TEXTS, /* a text that may be given several times */
 } http_parameter_type;
 
 typedef struct http_parameter {
@@ -49,6 +50,9 @@ typedef enum http_flag {
     HTTP_AGENT_ERRORS = 2,  /* {"success":false,"error":…,"message":…} */
     HTTP_PAGE = 4,          /* for people: a link on a foreign page may lead here */
     HTTP_OPTIONAL_BODY = 8, /* the body may be missing */
+    HTTP_SKILL_ERRORS = 16, /* {"detail":…}, and 422 for what makes no sense */
+    HTTP_TWICE = 32,        /* also under /api/v1, which older clients put before the path */
+    HTTP_CODE_AGENT_ERRORS = 64, /* {"error":…}, {"error":"Forbidden","message":…} */
 } http_flag;
 
 typedef struct http_operation {
@@ -67,11 +71,13 @@ typedef struct http_operation {
 #define HTTP_PARAMETERS(...) ((const http_parameter[]){ __VA_ARGS__, { .name = NULL } })
 #define HTTP_RESPONSES(...)  ((const http_response[]){ __VA_ARGS__, { .status = 0 } })
 
+extern const http_operation api_code_agent_rows[], api_code_agent_use_rows[],
+    api_code_agent_report_rows[], api_budget_rows[];
 extern const http_operation api_meta_rows[], api_docs_rows[], api_execution_rows[],
     api_record_rows[], api_session_rows[], api_file_rows[], api_artifact_rows[], api_agent_rows[],
     api_admin_rows[], api_people_rows[], api_report_rows[], api_mcp_rows[], api_tool_rows[],
     api_approval_rows[], api_pattern_rows[], api_toolkit_rows[], api_agent_pattern_rows[],
-    api_agent_data_rows[], api_privacy_rows[];
+    api_agent_data_rows[], api_privacy_rows[], api_skill_rows[], api_memory_rows[];
 /* Each list ends with a row without a method. */
 
 #define HTTP_NAME_MAX    64   /* of a parameter, with its braces */

@@ -146,9 +146,28 @@ static void write_native(http_request *r, unsigned status, const rt_error *err, 
     rt_jw_end(w);
 }
 
-static void write_agent(unsigned status, rt_str message, rt_json_writer *w)
+/* What went wrong on our side is called by what was asked. */
+static const struct {
+    const char *operation, *title;
+} agent_failures[] = {
+    { "agentListTools", "Failed to list tools" },
+    { "agentSearchTools", "Search failed" },
+    { "agentSavePattern", "Failed to save pattern" },
+    { "agentGetPattern", "Failed to retrieve pattern" },
+};
+
+static bool is_agents(const http_request *r)
+{
+    return r->operation ? (r->operation->flags & HTTP_AGENT_ERRORS) != 0
+                        : rt_str_starts(r->path, RT_STR("/api/agent/"));
+}
+
+static void write_agent(const http_request *r, unsigned status, rt_str message, rt_json_writer *w)
 {
     const char *title = "Execution failed";
+    for (size_t i = 0; i < RT_COUNT(agent_failures) && r->operation; i++)
+        if (strcmp(r->operation->id, agent_failures[i].operation) == 0)
+            title = agent_failures[i].title;
     for (size_t i = 0; i < RT_COUNT(statuses); i++)
         if (statuses[i].status == status)
             title = statuses[i].title;
@@ -159,10 +178,62 @@ static void write_agent(unsigned status, rt_str message, rt_json_writer *w)
     rt_jw_end(w);
 }
 
+/* As FastAPI tells what is wrong with a request, and the Code Executor Service everything else. */
+static void write_skill(unsigned status, rt_str message, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    if (status == 500) {
+        rt_jw_kstr(w, "error", RT_STR("internal_server_error"));
+        rt_jw_kstr(w, "message", message);
+        rt_jw_kraw(w, "details", RT_STR("{\"exception_type\":\"InternalError\"}"));
+        rt_jw_knull(w, "execution_id");
+    } else if (status == 422) {
+        rt_jw_karray(w, "detail");
+        rt_jw_object(w);
+        rt_jw_kraw(w, "loc", RT_STR("[\"body\"]"));
+        rt_jw_kstr(w, "msg", message);
+        rt_jw_kstr(w, "type", RT_STR("value_error"));
+        rt_jw_end(w);
+        rt_jw_end(w);
+    } else {
+        rt_jw_kstr(w, "detail", message);
+    }
+    rt_jw_end(w);
+}
+
+/* "MISSING_CODE: 'code' is empty" has a code of its own. */
+static rt_str code_in(rt_str message)
+{
+    size_t len = 0;
+    while (len < message.len &&
+           ((message.ptr[len] >= 'A' && message.ptr[len] <= 'Z') || message.ptr[len] == '_'))
+        len++;
+    bool is_code = len > 3 && len < message.len && message.ptr[len] == ':';
+    return is_code ? rt_str_slice(message, 0, len) : RT_STR("VALIDATION_ERROR");
+}
+
+static void write_code_agent(unsigned status, rt_str message, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    if (status == 401) {
+        rt_jw_kstr(w, "error", RT_STR("Unauthorized"));
+    } else if (status == 403) {
+        rt_jw_kstr(w, "error", RT_STR("Forbidden"));
+        rt_jw_kstr(w, "message", message);
+    } else {
+        rt_jw_kstr(w, "error", message);
+        if (status == 400)
+            rt_jw_kstr(w, "code", code_in(message));
+    }
+    rt_jw_end(w);
+}
+
 void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
 {
     unsigned status = reply->status ? reply->status : (unsigned)rt_code_http(err->code);
+    bool is_skill = r->operation && (r->operation->flags & HTTP_SKILL_ERRORS);
     http_reply fresh = { .retry_after_s = reply->retry_after_s };
+    status = is_skill && status == 400 ? 422 : status;
     rt_str message = rt_str_of(err->text);
     rt_json_writer w;
     for (size_t i = 0; i < reply->header_count; i++)
@@ -178,8 +249,12 @@ void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
     if (status == 503 && reply->retry_after_s == 0)
         reply->retry_after_s = RETRY_AFTER_S;
     http_reply_json(reply, status, &w);
-    if (r->operation && (r->operation->flags & HTTP_AGENT_ERRORS))
-        write_agent(status, message, &w);
+    if (is_agents(r))
+        write_agent(r, status, message, &w);
+    else if (is_skill)
+        write_skill(status, message, &w);
+    else if (r->operation && (r->operation->flags & HTTP_CODE_AGENT_ERRORS))
+        write_code_agent(status, message, &w);
     else
         write_native(r, status, err, message, &w);
 }

@@ -26,15 +26,16 @@ static void write_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_json
     rt_jw_end(w);
 }
 
-void tools_write_search(rt_tools *tools, rt_str query, const rt_str *context, size_t context_count,
-                        size_t limit, bool has_related, rt_arena *arena, rt_json_writer *w)
+void tools_write_search(rt_tools *tools, rt_str audience, rt_str query, const rt_str *context,
+                        size_t context_count, size_t limit, bool has_related, rt_arena *arena,
+                        rt_json_writer *w)
 {
     rt_tool_hit hits[TOOLS_SEARCH_MAX];
     rt_tool_graph graph = { .alpha = 1 };
     size_t count = 0;
     if (tools) {
         rt_tools_gather(tools, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull);
-        count = rt_tools_search_with(tools, query, context, context_count, arena, hits,
+        count = rt_tools_search_with(tools, audience, query, context, context_count, arena, hits,
                                      RT_MIN(limit, RT_COUNT(hits)), &graph);
     }
     rt_jw_object(w);

@@ -151,6 +151,20 @@ static bool change(rt_store *store, const char *sql, const rt_sql_value *values,
     return true;
 }
 
+bool rt_approval_use(rt_store *store, rt_str id, rt_str execution_id, uint64_t now_ms,
+                     rt_error *err)
+{
+    uint64_t count = 0;
+    if (!change(store,
+                "UPDATE approvals SET execution_id = $2 WHERE id = $1 AND status = 'approved'"
+                " AND execution_id IS NULL AND expires_ms > $3",
+                (rt_sql_value[]){ rt_sql_text(id), rt_sql_text(execution_id), store_u64(now_ms) },
+                3, &count, err))
+        return false;
+    return count > 0 || rt_fail(err, RT_CONFLICT, "approval %.*s was used before, or has expired",
+                                (int)RT_MIN(id.len, (size_t)80), id.ptr);
+}
+
 bool rt_approval_expire(rt_store *store, uint64_t now_ms, uint64_t *count, rt_error *err)
 {
     return change(store,

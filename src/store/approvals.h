@@ -35,6 +35,10 @@ bool rt_approval_list(rt_store *store, rt_str organisation_id, rt_str status, un
 bool rt_approval_decide(rt_store *store, rt_str organisation_id, rt_str id, rt_str status,
                         rt_str decided_by, rt_str comment, uint64_t now_ms, rt_arena *arena,
                         rt_approval_row *out, rt_error *err);
+/* What was approved is done, once: marks it with the execution. RT_CONFLICT when it is not approved,
+ * was used before, or its time is over. */
+bool rt_approval_use(rt_store *store, rt_str id, rt_str execution_id, uint64_t now_ms,
+                     rt_error *err);
 /* Pending ones whose time is over are expired; those of a host that restarted are cancelled. */
 bool rt_approval_expire(rt_store *store, uint64_t now_ms, uint64_t *count, rt_error *err);
 bool rt_approval_recover(rt_store *store, rt_str host, uint64_t now_ms, uint64_t *count,

@@ -50,6 +50,10 @@ static const part parts[] = {
       "id, workspace_id, key_id, execution_id, session_id, operation, reason, arguments_hash,"
       " priority, status, created_ms, expires_ms, decided_ms, decided_by, comment",
       "organisation_id = $1 AND user_id = $2", false },
+    { "memories", "memories",
+      "number, id, session_id, type, safety_class, actor_id, actor_type, content_hash, tokens,"
+      " metadata, tags, tool_ids, parents, created_ms, removed_ms",
+      "organisation_id = $1 AND (user_id = $2 OR actor_id = $2)", true },
     { "snippets", "snippets",
       "id, name, description, category, code, language, tags, parameters, steps, usage_count,"
       " runs, successes, success_rate, last_used_ms, learned_from, average_exec_ms, "
@@ -86,7 +90,8 @@ static void write_bytes(rt_str bytes, rt_json_writer *w)
 
 static bool holds_json(rt_str column)
 {
-    static const char *const names[] = { "pii_types", "tool_ids", "attestation", "detail", "tags" };
+    static const char *const names[] = { "pii_types", "tool_ids", "attestation", "detail",
+                                         "tags",      "metadata", "parents" };
     for (size_t i = 0; i < RT_COUNT(names); i++)
         if (rt_str_eq_c(column, names[i]))
             return true;

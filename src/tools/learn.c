@@ -16,7 +16,9 @@
 enum {
     TOOLS_MAX = 2000,
     SAMPLES_FIRST = 20,
+    SAMPLES_LARGE = 3,  /* of results that take long to read */
     SAMPLE_EVERY = 256, /* after the first ones */
+    LARGE_BYTES = 256 << 10,
     VALUE_BYTES_MAX = 8 << 20,
     VERSION_MAX = 64,
 };
@@ -117,14 +119,15 @@ bool tools_lessons_load(tools_lessons *all, rt_error *err)
 
 /* -- Looking at results ------------------------------------------------------------------------ */
 
-static bool is_due(tools_lessons *all, rt_str name, rt_str version)
+static bool is_due(tools_lessons *all, rt_str name, rt_str version, size_t bytes)
 {
     pthread_mutex_lock(&all->lock);
     lesson *l = lesson_of(all, name);
     bool due = false;
     if (l) {
         heed_version(l, version);
-        due = l->seen++ < SAMPLES_FIRST || l->seen % SAMPLE_EVERY == 0;
+        due = l->seen++ < (bytes > LARGE_BYTES ? SAMPLES_LARGE : SAMPLES_FIRST) ||
+              l->seen % SAMPLE_EVERY == 0;
     }
     pthread_mutex_unlock(&all->lock);
     return due;
@@ -144,7 +147,7 @@ void tools_lessons_observe(tools_lessons *all, rt_str name, rt_str version, rt_s
 {
     rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
     rt_json doc;
-    if (value.len > VALUE_BYTES_MAX || !is_due(all, name, version) ||
+    if (value.len > VALUE_BYTES_MAX || !is_due(all, name, version, value.len) ||
         !rt_json_parse(value, &arena, &doc, NULL))
         return;
     tools_shape *seen = tools_shape_of_value(doc, &arena);

@@ -266,8 +266,8 @@ Test(learning, a_search_with_a_context_prefers_what_is_called_with_it)
     rt_str context[] = { RT_STR("git:told") };
     call_in(tools, "exec_1", "git:told");
     call_in(tools, "exec_1", "git:third");
-    size_t count =
-        rt_tools_search_with(tools, RT_STR("lists commits"), context, 1, &arena, hits, 3, &graph);
+    size_t count = rt_tools_search_with(tools, (rt_str){ 0 }, RT_STR("lists commits"), context, 1,
+                                        &arena, hits, 3, &graph);
     cr_assert_eq(count, 3);
     cr_expect(graph.edges == 1 && graph.alpha > 0.66 && graph.alpha < 0.67);
     cr_expect(rt_str_eq_c(hits[0].tool.name, "git:third") && hits[0].graph == 1);

@@ -348,22 +348,30 @@ void rt_tools_settle(rt_tools *t)
 
 size_t rt_tools_list(rt_tools *t, rt_str category, rt_arena *arena, rt_tool **out)
 {
+    return rt_tools_list_for(t, (rt_str){ 0 }, category, arena, out);
+}
+
+size_t rt_tools_list_for(rt_tools *t, rt_str audience, rt_str category, rt_arena *arena,
+                         rt_tool **out)
+{
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
     size_t count = 0;
     *out = rt_arena_alloc(arena, (c->count + 1) * sizeof(**out));
     for (size_t i = 0; i < c->count; i++)
-        if (category.len == 0 || rt_str_eq(category, c->tools[i].category))
+        if (tools_is_for(&c->tools[i], audience) &&
+            (category.len == 0 || rt_str_eq(category, c->tools[i].category)))
             tools_copy(&c->tools[i], false, arena, &(*out)[count++]);
     return count;
 }
 
-static bool not_found(const tools_catalogue *c, rt_str name, rt_error *err)
+static bool not_found(const tools_catalogue *c, rt_str audience, rt_str name, rt_error *err)
 {
     rt_nearest near;
     char hint[RT_NEAREST_HINT];
     rt_nearest_start(&near, name);
     for (size_t i = 0; i < c->count; i++)
-        rt_nearest_try(&near, c->tools[i].name);
+        if (tools_is_for(&c->tools[i], audience))
+            rt_nearest_try(&near, c->tools[i].name);
     return rt_fail(err, RT_NOT_FOUND, "there is no tool '%.*s'%s", (int)RT_MIN(name.len, 100u),
                    name.ptr, rt_nearest_hint(&near, "; search for one", hint));
 }
@@ -378,10 +386,16 @@ static void copy_whole(rt_tools *t, const rt_tool *tool, rt_arena *arena, rt_too
 
 bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err)
 {
+    return rt_tools_find_for(t, (rt_str){ 0 }, name, arena, out, err);
+}
+
+bool rt_tools_find_for(rt_tools *t, rt_str audience, rt_str name, rt_arena *arena, rt_tool *out,
+                       rt_error *err)
+{
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    const rt_tool *tool = tools_catalogue_find(c, audience, name);
     if (!tool)
-        return not_found(c, name, err);
+        return not_found(c, audience, name, err);
     copy_whole(t, tool, arena, out);
     return true;
 }
@@ -447,12 +461,13 @@ static bool await_list(rt_tools *t, rt_str server, uint64_t deadline_ns, rt_erro
     return is_there;
 }
 
-static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *out, rt_error *err)
+static bool find_meant(rt_tools *t, rt_str audience, rt_str written, rt_arena *arena, rt_tool *out,
+                       rt_error *err)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_mean(c, written);
+    const rt_tool *tool = tools_catalogue_mean(c, audience, written);
     if (!tool)
-        return not_found(c, written, err);
+        return not_found(c, audience, written, err);
     copy_whole(t, tool, arena, out);
     return true;
 }
@@ -460,11 +475,18 @@ static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *ou
 bool rt_tools_resolve(rt_tools *t, rt_str written, uint64_t deadline_ns, rt_arena *arena,
                       rt_tool *out, rt_error *err)
 {
+    return rt_tools_resolve_for(t, (rt_str){ 0 }, written, deadline_ns, arena, out, err);
+}
+
+bool rt_tools_resolve_for(rt_tools *t, rt_str audience, rt_str written, uint64_t deadline_ns,
+                          rt_arena *arena, rt_tool *out, rt_error *err)
+{
     rt_str rest = written, server = { 0 };
-    if (find_meant(t, written, arena, out, NULL))
+    if (find_meant(t, audience, written, arena, out, NULL))
         return true;
     rt_str_cut(&rest, ':', &server);
-    return await_list(t, server, deadline_ns, err) && find_meant(t, written, arena, out, err);
+    return await_list(t, server, deadline_ns, err) &&
+           find_meant(t, audience, written, arena, out, err);
 }
 
 bool rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
@@ -531,21 +553,29 @@ uint64_t rt_tools_fingerprint(rt_tools *t)
 /* -- Calling
  * --------------------------------------------------------------------------------------- */
 
-static bool route(rt_tools *t, rt_str name, rt_str *server, rt_error *err)
+static bool route(rt_tools *t, rt_str audience, rt_str name, rt_str *server, rt_error *err)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
     rt_str rest = name;
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    const rt_tool *tool = tools_catalogue_find(c, audience, name);
     if (!tool)
-        return not_found(c, name, err);
+        return not_found(c, audience, name, err);
     return rt_str_cut(&rest, ':', server);
+}
+
+/* What is learnt of a tool is told to all, so only of one that is for all. */
+static bool is_common(rt_tools *t, const rt_tool_call *call)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    const rt_tool *tool = tools_catalogue_find(c, call->organisation_id, call->tool);
+    return tool && tool->audience.len == 0;
 }
 
 bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
                    rt_error *err)
 {
     rt_str server;
-    if (!route(t, call->tool, &server, err))
+    if (!route(t, call->organisation_id, call->tool, &server, err))
         return false;
     entry *e = use(t, server);
     if (!e)
@@ -559,7 +589,7 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
     if (is_answered && out->elapsed_us == 0)
         out->elapsed_us = elapsed_us;
     tools_counts_add(t->counts, call->tool, elapsed_us, !is_answered || out->is_error);
-    if (is_answered && !out->is_error) {
+    if (is_answered && !out->is_error && is_common(t, call)) {
         rt_tools_observe(t, call->tool, out->value);
         tools_sequences_add(t->sequences, call->run, call->tool);
     }
@@ -569,7 +599,7 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
 void rt_tools_observe(rt_tools *t, rt_str name, rt_str value)
 {
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    const rt_tool *tool = tools_catalogue_find(c, (rt_str){ 0 }, name);
     if (tool && tool->output_schema.len == 0)
         tools_lessons_observe(t->lessons, name, tool->version, value);
 }
@@ -602,17 +632,33 @@ static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
     return false;
 }
 
+/* How many tools are not for everybody: so many may stand before one that is. */
+static size_t count_private(const tools_catalogue *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->tools[i].audience.len > 0;
+    return count;
+}
+
 size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
 {
+    return rt_tools_search_for(t, (rt_str){ 0 }, query, arena, hits, max);
+}
+
+size_t rt_tools_search_for(rt_tools *t, rt_str audience, rt_str query, rt_arena *arena,
+                           rt_tool_hit *hits, size_t max)
+{
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
-    size_t spare = RT_MIN(max + 16, c->count), count = 0;
+    const rt_search *search =
+        tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
+    size_t spare = RT_MIN(max + 16 + count_private(c), c->count), count = 0;
     rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
     size_t found_count = rt_search_query(search, query, found, spare);
     for (size_t i = 0; i < found_count && count < max; i++) {
         const rt_search_hit *f = &found[i];
         const rt_tool *tool = &c->tools[f->document];
-        if (is_there(hits, count, tool->name))
+        if (!tools_is_for(tool, audience) || is_there(hits, count, tool->name))
             continue;
         hits[count] = (rt_tool_hit){
             .score = f->score, .lexical = f->lexical, .semantic = f->semantic, .usage = f->usage
@@ -642,12 +688,13 @@ static double weight_of(size_t edges, size_t tools)
     return RT_MAX(0.5, 1 - 2 * density);
 }
 
-size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
+size_t rt_tools_search_with(rt_tools *t, rt_str audience, rt_str query, const rt_str *context,
+                            size_t context_count, rt_arena *arena, rt_tool_hit *hits, size_t max,
+                            rt_tool_graph *graph)
 {
     enum { MORE = 10 }; /* that the graph may lift onto the list */
     rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
-    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
+    size_t count = rt_tools_search_for(t, audience, query, arena, found, max + MORE);
     tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
     graph->edges = tools_sequences_count(t->sequences);
     graph->alpha = weight_of(graph->edges, c->count);
@@ -712,12 +759,13 @@ static int by_line_name(const void *a, const void *b)
 
 static size_t gather_categories(const tools_catalogue *c, rt_arena *arena, line *lines)
 {
-    size_t count = 0;
+    size_t count = 0, all = 0;
     for (size_t i = 0; i < c->count; i++)
-        lines[i].name = c->tools[i].category;
-    qsort(lines, c->count, sizeof(*lines), by_line_name);
-    for (size_t i = 0, next; i < c->count; i = next) {
-        for (next = i + 1; next < c->count && rt_str_eq(lines[next].name, lines[i].name);)
+        if (tools_is_for(&c->tools[i], (rt_str){ 0 }))
+            lines[all++].name = c->tools[i].category;
+    qsort(lines, all, sizeof(*lines), by_line_name);
+    for (size_t i = 0, next; i < all; i = next) {
+        for (next = i + 1; next < all && rt_str_eq(lines[next].name, lines[i].name);)
             next++;
         lines[count++] = (line){ lines[i].name, rt_arena_printf(arena, "%zu tools", next - i) };
     }
@@ -732,7 +780,7 @@ rt_str rt_tools_browse(rt_tools *t, rt_str category, rt_arena *arena)
     if (category.len == 0)
         return lay_out(lines, gather_categories(c, arena, lines), arena);
     for (size_t i = 0; i < c->count; i++)
-        if (rt_str_eq(category, c->tools[i].category))
+        if (tools_is_for(&c->tools[i], (rt_str){ 0 }) && rt_str_eq(category, c->tools[i].category))
             lines[count++] = (line){ c->tools[i].name, c->tools[i].description };
     return lay_out(lines, count, arena);
 }

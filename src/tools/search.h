@@ -3,8 +3,9 @@
  * search.h - which of many short texts is meant by a sentence.
  *
  * Promise: no model to download and no network; the same texts and the same question give the same
- * order on every machine. A question costs milliseconds at ten thousand documents. Texts are
- * outside bytes: they may be in any language, broken, or huge; what is too long is cut.
+ * order on every machine, unless an embedder of one's own is handed in. A question costs
+ * milliseconds at ten thousand documents. Texts are outside bytes: they may be in any language,
+ * broken, or huge; what is too long is cut.
  *
  *     rt_search *search RT_CLEANUP(rt_search_freep) = rt_search_new(NULL);
  *     rt_search_add(search, &(rt_search_document){ .name = name, .description = text });

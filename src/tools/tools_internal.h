@@ -41,10 +41,13 @@ void tools_list_drop(tools_list *list);
 tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count);
 tools_catalogue *tools_catalogue_hold(tools_catalogue *catalogue);
 void tools_catalogue_dropp(tools_catalogue **catalogue);
-const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str name);
+/* One that `audience` may see: its own before everybody's. */
+const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str audience, rt_str name);
+bool tools_is_for(const rt_tool *tool, rt_str audience);
 bool tools_same_name(rt_str a, rt_str b);
 /* However the name is written: "a:listThings", "a:list-things" and "a:list_things" are one. */
-const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str written);
+const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str audience,
+                                    rt_str written);
 
 typedef struct tools_counts tools_counts;
 /* `embedder` may be NULL. */

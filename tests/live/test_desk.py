@@ -55,9 +55,12 @@ def test_a_call_brings_its_arguments_and_returns_a_value(value, language, code):
 
 
 def test_a_server_whose_name_is_no_identifier_has_one_in_each_language(value):
-    wanted = [echo("my-server:echo")] * 2
-    assert value("python", "return [my_server.echo(), mcp['my-server'].echo()]") == wanted
-    assert value("javascript", "return [await myServer.echo(), await mcp['my-server'].echo()]") == wanted
+    wanted = [echo("my-server:echo")] * 2 + [echo("a.b:echo")] * 2
+    servers = ["my-server", "a.b", "no good", '"']
+    assert value("python", "return [my_server.echo(), mcp['my-server'].echo(), a_b['echo'](), "
+                           "tools.call('a.b:echo')]", desk=servers) == wanted
+    assert value("javascript", "return Promise.all([myServer.echo(), mcp['my-server'].echo(), aB.echo(), "
+                               "tools.call('a.b:echo')])", desk=servers) == wanted
 
 
 def test_the_daemons_own_tools_have_their_objects(value):
@@ -238,13 +241,8 @@ return [isLastWeek(ago(1)), isLastWeek(ago(6).toISOString()), isLastWeek(ago(8))
 
 # -- time ---------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("language, code", [
-    ("python", "return github.approve(ms=700)"),
-    ("javascript", "return github.approve({ ms: 700 })"),
-    ("bash", "retort-tool github:approve ms=700"),
-])
-def test_while_a_person_is_waited_for_the_clock_stands_still(fresh, language, code):
-    outcome = fresh(language, code, policy={"timeout": "400ms"})
+def test_while_a_person_is_waited_for_the_clock_stands_still(fresh):
+    outcome = fresh("python", "return github.approve(ms=1300)", policy={"timeout": "1s"})
     assert outcome["success"] and outcome["result"] == "approved", outcome["error"]
 
 
@@ -261,10 +259,14 @@ def test_a_call_that_is_never_answered_ends_with_the_run(fresh, language, code):
 
 
 def test_a_run_that_waits_for_a_person_can_be_cancelled(house):
-    wait = house.ask(op="run", language="python", code="print(1, flush=True)\ngithub.approve(ms=60000)",
-                     policy={}, desk=SERVERS)
+    a = house.open("python")
+    wait = a.start("open('begun', 'w').close()\ngithub.approve(ms=60000)", desk=SERVERS)
+    while "begun" not in a.names():
+        pass
     house.ask(op="cancel", whom=wait.tag)()
     assert wait()["outcome"]["status"] == "CANCELLED"
+    assert a.value("1 + 1") == 2
+    a.close()
 
 
 # -- sessions -----------------------------------------------------------------------------------

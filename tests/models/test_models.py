@@ -156,6 +156,7 @@ BROKEN = {
     "a token too many": (edit("tokenizer.json", lambda t: t["model"]["vocab"].update(zz=5000)), "has a token 5000"),
     "an added token too many": (edit("tokenizer.json", lambda t: t["added_tokens"][0].update(id=7000)), "token 7000"),
     "broken JSON": (write("config.json", b"{"), "config.json"),
+    "a prompt": (write("config_sentence_transformers.json", b'{"default_prompt_name":"query"}'), "prompts are not done"),
     "a pipe": (lambda folder: (remove("config.json")(folder), os.mkfifo(folder / "config.json")), "is no file"),
     "a folder for a file": (lambda folder: (remove("model.safetensors")(folder), (folder / "model.safetensors").mkdir()),
                             "no file of"),

@@ -140,6 +140,12 @@ def test_what_is_missing_is_named(server, path, status, error):
     assert reply.status == status and reply.json["error"] == error and not reply.json["success"], reply
 
 
+def test_an_address_that_cannot_be_read_is_refused_in_their_shape(server):
+    for path in ("list-tools?category=%00", "search-tools?q=" + 9000 * "x"):
+        reply = server.get(f"/api/agent/{path}")
+        assert reply.status in (400, 414) and reply.json["success"] is False, reply
+
+
 @pytest.mark.parametrize("body, status, error", [
     ({"code": "1"}, 400, "Pattern name is required"), ({"name": "x"}, 400, "Code is required"),
     ({"name": "x", "code": "1", "language": "cobol"}, 422, "Invalid pattern"),

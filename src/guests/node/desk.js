@@ -27,6 +27,7 @@ const { closeSync } = fs;
 const NO_FDS = [];
 const CALLS_MAX = 64; // at a time; the daemon refuses more
 const NAME = /^[A-Za-z0-9_-]{1,100}$/;
+const SERVER = /^[A-Za-z0-9._-]{1,100}$/;
 const FORBIDDEN = /__proto__|constructor|prototype|__(?:define|lookup)(?:Getter|Setter)__/;
 /* What the language itself asks an object for: `await github`, JSON.stringify(github), `${github}`. */
 const LANGUAGE = new Set(['then', 'toJSON', ...Object.getOwnPropertyNames(Object.prototype)]);
@@ -45,9 +46,9 @@ class MCPToolError extends Error {
 const isToolName = (name) => NAME.test(name) && !FORBIDDEN.test(name);
 
 function checkName(name) {
-  const [server, ...rest] = String(name).split(':');
-  const parts = rest.length > 0 ? [server, rest.join(':')] : [server];
-  if (typeof name === 'string' && parts.every(isToolName)) return name;
+  const [tool, server, ...more] = String(name).split(':').reverse();
+  const isServer = server === undefined || SERVER.test(server);
+  if (typeof name === 'string' && isToolName(tool) && isServer && more.length === 0) return name;
   throw new MCPToolError(
     `'${String(name).slice(0, 120)}' is not the name of a tool; one is "server:tool", ` +
       'each of letters, digits, _ and -',
@@ -90,7 +91,9 @@ class Desk {
   objects(servers) {
     const found = {};
     this.servers = new Map(
-      servers.map((name) => [name, this.servers.get(name) ?? serverObject(this, name)]),
+      servers
+        .filter((name) => SERVER.test(name))
+        .map((name) => [name, this.servers.get(name) ?? serverObject(this, name)]),
     );
     for (const [name, server] of this.servers) found[variableOf(name)] = server;
     return {

@@ -22,6 +22,7 @@ const { compile, isVariable } = require('./compiling.js');
 const { toJson } = require('./answers.js');
 const { describe } = require('./faults.js');
 const { Guard } = require('./imports.js');
+const preludes = require('./preludes.js');
 const { load: loadWasm } = require('./wasm.js');
 const branching = require('./branching.js');
 const { Desk } = require('./desk.js');
@@ -64,7 +65,8 @@ class Output extends Writable {
   }
 
   _write(chunk, encoding, done) {
-    if (!this.isMuted) writeAll(this.fd, chunk);
+    if (this.isMuted) writeSync(this.fd, chunk, 0, 0); // all the way, with nothing
+    else writeAll(this.fd, chunk);
     done();
   }
 
@@ -218,7 +220,7 @@ class Guest {
     const filename = this.filename(order.name ?? 'main.js', keep);
     const guard = order.allowed_imports ? new Guard(order.allowed_imports) : null;
     this.scripts.set(filename, null);
-    const values = this.variables(filename, value, guard, keep);
+    const values = this.variables(filename, value, guard, order);
     if (order.tools || this.placed.size > 0) this.placeTools(order, values, keep);
     const compiled = compile(order.code ?? '', {
       language: order.language,
@@ -241,7 +243,7 @@ class Guest {
   }
 
   /** What the code sees as variables. A session finds them on globalThis in its next run too. */
-  variables(filename, value, guard, keep) {
+  variables(filename, value, guard, { keep, prelude }) {
     const path = `${this.folder}/${filename}`;
     const require = createRequire(path);
     const module = new Module(path);
@@ -252,6 +254,10 @@ class Guest {
       __filename: path,
       __dirname: this.folder,
     };
+    if (prelude) {
+      this.scripts.set(prelude.name, null);
+      Object.assign(variables, preludes.load(prelude, this.folder, variables.require));
+    }
     if (value !== undefined || !this.globals.has('input'))
       Object.assign(variables, { input: value ?? null, inputs: value === undefined ? {} : value });
     if (typeof value === 'object' && value !== null && !Array.isArray(value))

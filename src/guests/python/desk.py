@@ -35,6 +35,7 @@ import dates
 
 CALLS_MAX = 64  # at a time; the daemon refuses more
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_SERVER = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _FORBIDDEN = re.compile("__proto__|constructor|prototype|__(?:define|lookup)(?:Getter|Setter)__")
 _running_loop = asyncio._get_running_loop
 _decode = json.JSONDecoder().raw_decode
@@ -245,7 +246,8 @@ class Desk:
 
     def objects(self, servers):
         """What the code finds under which name."""
-        self.servers = {name: self.servers.get(name) or Server(self, name) for name in servers}
+        self.servers = {name: self.servers.get(name) or Server(self, name) for name in servers
+                        if _SERVER.fullmatch(name)}
         found = {variable_of(name): server for name, server in self.servers.items()}
         return {**found, "mcp": Servers(self), "tools": Tools(self), "pii": Pii(self),
                 "MCPToolError": MCPToolError, **dates.HELPERS}
@@ -388,7 +390,8 @@ def is_tool_name(name):
 
 def check_name(name):
     """"server:tool", or a tool alone; which there are, the daemon knows."""
-    if not isinstance(name, str) or not all(map(is_tool_name, name.split(":", 1))):
+    server, _, tool = name.rpartition(":") if isinstance(name, str) else ("", "", "")
+    if not is_tool_name(tool) or (server and not _SERVER.fullmatch(server)):
         raise MCPToolError("%.120r is not the name of a tool; one is \"server:tool\", each of letters, "
                            "digits, _ and -" % (name,), str(name)[:200])
     return name
@@ -421,7 +424,7 @@ class Server:
         return tool
 
     def __getitem__(self, name):
-        return Tool(self._desk, check_name("%s:%s" % (self._name, name)))
+        return Tool(self._desk, "%s:%s" % (self._name, check_name(name)))
 
     def __repr__(self):
         return "<tools of %s>" % self._name

@@ -122,7 +122,8 @@ def _position(tb, filename):
         line, _, column, _ = list(positions())[tb.tb_lasti // 2]
         if line == tb.tb_lineno and column is not None:
             source = linecache.getline(filename, line).encode("utf-8", "replace")
-            place["column"] = len(source[:column].decode("utf-8", "ignore")) + 1
+            if source:  # of a compiled prelude there is none
+                place["column"] = len(source[:column].decode("utf-8", "ignore")) + 1
     return place
 
 

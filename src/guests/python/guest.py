@@ -15,6 +15,7 @@ frame or an exit status.
 import asyncio
 import atexit
 import builtins
+import contextlib
 import inspect
 import io
 import json
@@ -31,6 +32,7 @@ import compiling
 import desk
 import faults
 import imports
+import preludes
 
 FRAME_MAX = 64 << 20
 SOURCES_MAX = 500  # of a session's runs, whose lines can still be shown
@@ -62,6 +64,7 @@ class Guest:
         self.workdir = workdir
         self.filenames = []  # the user's scripts, the latest first
         self.numbers = {}  # of runs, by the name of the script
+        self.prelude_name = None  # of the module that was loaded before the code
         os.environ.clear()
         os.environ.update(BASE_ENV)
         sys.path.insert(0, workdir)
@@ -74,12 +77,16 @@ class Guest:
         """Goes through the motions of a run. A forked process copies each page it first writes to;
         what is copied here, while the cell waits in the pool, no request waits for."""
         order = json.loads(json.dumps({"op": "run", "id": 0, "name": "main.py", "code": REHEARSAL,
-                                       "env": {}, "limits": {}, "keep": False}).encode())
+                                       "env": {}, "limits": {}, "tools": ["demo"],
+                                       "argument_bytes": 1, "keep": False}).encode())
         scope = dict(self.module.__dict__)
         self._prepare(order, self._input_of(order, []))
         reply, _ = self._run(order, False)
         encode_reply({"id": 0, **reply}).encode()
         self._take_leave()
+        self.desk.end()
+        self.desk.servers.clear()
+        self.placed.clear()
         self.filenames.clear()
         self.numbers.clear()
         self.module.__dict__.clear()
@@ -230,17 +237,23 @@ class Guest:
         source = order.get("code") or ""
         filename = self._filename(order.get("name") or "main.py", keep)
         faults.remember_source(filename, source)
+        prelude = order.get("prelude")
+        if prelude:
+            self.prelude_name = prelude["name"]
+        if self.prelude_name:
+            self.filenames.insert(0, self.prelude_name)
         allowed = order.get("allowed_imports")
+        if allowed is not None and prelude:
+            allowed = [*allowed, prelude["name"].rpartition(".")[0]]
         guard = imports.Guard(allowed) if allowed is not None else None
         try:
             script = compiling.compile_script(source, filename, guard and guard.check_tree)
         except BaseException as exc:
             return {"op": "error", **faults.describe_syntax(exc)}, 1
         try:
-            if guard:
-                with guard:
-                    value = self._execute(script, keep)
-            else:
+            with guard or contextlib.nullcontext():
+                if prelude:
+                    preludes.load(prelude)
                 value = self._execute(script, keep)
             reply = {"op": "result"}
             if value is not _NOTHING:
