@@ -113,9 +113,6 @@ PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/program/*.h src
 PROGRAM_SRC := $(wildcard src/guests/program/*.c)
 PLAIN_GUEST = $(CC) $(GUEST_CFLAGS) -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^)
 $(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PROGRAM_SRC) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
-PLAIN_GUEST_SRC := $(JAIL_SRC) $(filter-out src/base/sha256.c src/base/yaml.c,$(BASE_SRC))
-PLAIN_GUEST_HEADERS := $(wildcard src/guests/jail/*.h src/guests/shell/*.h src/base/*.h)
-$(B)/guests/shell/retort-shell: $(wildcard src/guests/shell/*.c) $(PLAIN_GUEST_SRC) $(PLAIN_GUEST_HEADERS)
 	@mkdir -p $(@D)
 	$(PLAIN_GUEST)
 

@@ -111,6 +111,7 @@ typedef struct rt_agent_run {
     rt_str surface; /* "code-agents", "mcp", "tool" … */
     rt_trace trace;
     rt_canceller *canceller;
+    bool is_nested; /* part of a run that has a slot */
     void (*on_work)(void *ctx); /* as in rt_request */
     void *work_ctx;
 } rt_agent_run;

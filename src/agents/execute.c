@@ -150,6 +150,7 @@ static bool fill_request(const rt_agent *agent, rt_json environment, rt_json fil
     request->language = c->language;
     request->name = base_name(agents_entry_point(c, arena));
     request->preset = RT_STR("quick");
+    request->route.runtime = c->runtime;
     request->code_agent_id = agent->row.id;
     request->code_agent_version = agent->version;
     return make_policy(policy, environment, files, request->code.len, arena, &request->policy, err);
@@ -164,6 +165,7 @@ bool rt_agents_execute(rt_agents *a, const rt_caller *caller, const rt_agent_run
                            .has_input = run->has_input,
                            .trace = run->trace,
                            .canceller = run->canceller,
+                           .is_nested = run->is_nested,
                            .on_work = run->on_work,
                            .work_ctx = run->work_ctx };
     uint64_t shift_from = 0;

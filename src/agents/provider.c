@@ -107,6 +107,7 @@ static bool call(rt_provider *self, const rt_tool_call *what, rt_arena *arena, r
                          .input = what->arguments,
                          .has_input = true,
                          .surface = RT_STR("tool"),
+                         .is_nested = what->run.len > 0,
                          .canceller = what->cancel_fd >= 0 ? &canceller : NULL };
     run.trace = rt_trace_parse(what->traceparent);
     if (!rt_agents_execute(a, what->caller, &run, arena, &result, err))

@@ -366,6 +366,9 @@ static bool take_last_line(privacy_scan *scan, const cluster *c, size_t g)
     size_t i = state.start, start = state.start;
     while (i && is_one_of(text.ptr[i - 1], " ,"))
         i--;
+    /* "Boise, ID 83702", but "Transaction ID 08294". */
+    if (rt_str_eq_c(address_text(text, &state), "ID") && !memchr(text.ptr + i, ',', start - i))
+        return false;
     for (unsigned k = 0; k < 3 && address_previous(text, i, &town) && town.is_title &&
                          !town.has_digit && town.start >= scan->address_end;
          k++)

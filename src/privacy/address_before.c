@@ -117,7 +117,9 @@ street address_street_before(rt_str text, size_t i)
             bool is_apart = s.len <= 8 && address_previous(text, w.start, &more) && more.is_title &&
                             !more.has_digit;
             bool is_whole = s.len <= 7; /* "Straße" itself: the name stands before it */
-            if (is_apart && is_whole)
+            bool is_small_letters = is_class(s.ptr[0], IS_LOWER) &&
+                                    address_previous(text, w.start, &more) && more.is_title;
+            if ((is_apart && is_whole) || is_small_letters)
                 found.end = more.start;
             else if (is_whole && s.len <= 4)
                 found.score = 0;

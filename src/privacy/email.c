@@ -20,6 +20,13 @@ static bool is_wrapping(char c)
     return is_one_of(c, "'`{}|*/=?&!#$%^~.");
 }
 
+/* The apostrophe of O'Connor and D'Angelo, at the very beginning. */
+static bool is_in_name(rt_str text, size_t start, size_t i)
+{
+    return text.ptr[i] == '\'' && i == start + 1 && is_one_of(lower(text.ptr[start]), "od") &&
+           is_class(at(text, i + 1), IS_LETTER);
+}
+
 static size_t local_begin(rt_str text, size_t i)
 {
     size_t start = i;
@@ -27,7 +34,7 @@ static size_t local_begin(rt_str text, size_t i)
         start--;
     /* "?mail=ann@…", "'ann@…'", "to/ann@…": begin after the last of these. */
     for (size_t k = i; k > start; k--)
-        if (is_one_of(text.ptr[k - 1], "'`{}|*/=?&!#$%^~"))
+        if (is_one_of(text.ptr[k - 1], "'`{}|*/=?&!#$%^~") && !is_in_name(text, start, k - 1))
             start = k;
     while (start < i && (is_wrapping(text.ptr[start]) || text.ptr[start] == '-'))
         start++;

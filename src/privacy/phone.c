@@ -150,6 +150,8 @@ static int score_national(const candidate *p, unsigned form)
             return 0;
     if (form == 0x22222)
         return 76;
+    if (form == 0x222222)
+        return 20; /* numbers drawn in a lottery */
     if (part(p, 0)->is_in_parens)
         return 76;
     if (form == 0x54)
@@ -371,7 +373,11 @@ static int crowding(const candidate *p)
     if (p->last + 1 < c->count) {
         separator sep = c->groups[p->last + 1].sep;
         bool opens = c->groups[p->last + 1].is_in_parens;
-        cost += opens ? 4 : sep != SEP_SPACE && sep != SEP_WIDE ? 100 : sep == own ? 24 : 6;
+        bool is_row = c->groups[p->last + 1].len == c->groups[p->last].len; /* 04 11 23 35 42 49 */
+        cost += opens                                 ? 4
+                : sep != SEP_SPACE && sep != SEP_WIDE ? 100
+                : sep == own                          ? 24 + 8 * is_row
+                                                      : 6;
     }
     return cost;
 }

@@ -30,6 +30,30 @@ static bool ignore(void *self, const rt_pii_span *span, rt_error *err)
     return true;
 }
 
+static bool ignore_in(void *self, rt_str path, const rt_pii_span *span, rt_error *err)
+{
+    (void)self, (void)err;
+    assert(path.len == 0 || path.ptr[0] == '/');
+    assert(span->end > span->start);
+    return true;
+}
+
+/* The same bytes as a document, and as what says how to scan one. */
+static void try_document(rt_str text, rt_privacy_vault *vault)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_privacy_patterns *patterns RT_CLEANUP(rt_privacy_patterns_freep) = NULL;
+    rt_privacy_options options = { 0 };
+    rt_privacy_mask mask = { .mode = RT_PRIVACY_TOKENS, .vault = vault };
+    rt_privacy_report found = { 0 };
+    rt_json doc;
+    if (!rt_json_parse(text, &arena, &doc, NULL))
+        return;
+    rt_privacy_options_read(doc, &options, &patterns, NULL); /* whatever it says, no crash */
+    rt_privacy_scan_json(doc, &(rt_privacy_options){ 0 }, NULL, 0, ignore_in, NULL, NULL);
+    rt_privacy_count_json(doc, &mask, &found, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -62,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ok = rt_privacy_unmask_text(rt_buf_str(&masked), vault, &back, NULL);
         assert(ok && rt_str_eq(rt_buf_str(&back), text));
     }
+    try_document(text, vault);
     mask.mode = RT_PRIVACY_PARTIAL;
     rt_buf_reset(&masked);
     ok = rt_privacy_mask_text(text, &mask, &masked, NULL, NULL);

@@ -177,6 +177,33 @@ Test(privacy_scan, finds_postal_addresses)
             "the 3 way handshake", "chapter 3 The Long Road", "String 12", "in 2023 the street");
 }
 
+Test(privacy_scan, finds_addresses_of_many_countries)
+{
+    WHOLE("ADDRESS", "Petőfi Sándor utca 23., H-3844 Szerbkeresztúr",
+          "Moravanská 18, 412 31 Zlaté Hory", "Via Roma, 12, 15074, Molare (AL)",
+          "H.No. 756, Nagy Circle, Purnia-313650",
+          "Rua Augusta, 1508, Consolação, 01304-001 São Paulo / SP", "Annabelbaan 6, 3760UM, Lith",
+          "153 rue Nathalie Suite 474, Laval, QC B5C 3Y8",
+          "Flat 39g\nDavies Square\nLeeds\nLS1 4AP", "Unit 0483 Box 5428\nDPO AE 12235",
+          "Avenida da Liberdade, S/N, 1250-096 Lisboa", "г. Калач, ул. Мира, д. 5 стр. 6, 494127",
+          "Haagan pappilankatu 976, 57568 Nokia",
+          "Boulevard Campos 145 Edif. 759 , Depto. 859, San Benjamín, NAY 32542");
+    expect("my new address is Horákova 98, 150 99 Chyše", "ADDRESS:Horákova 98, 150 99 Chyše");
+    NOTHING("the address is 5 miles from here", "Transaction ID 08294-0619 failed",
+            "500 GB hard drive, 16 GB memory", "Boise ID 83702-1234");
+}
+
+Test(privacy_scan, finds_secrets_in_a_sentence)
+{
+    expect("the API key for the weather service is 4f7d2a9b8c1e3f5a6b7c8d9e0f1a2b3c.",
+           "API_KEY:4f7d2a9b8c1e3f5a6b7c8d9e0f1a2b3c");
+    expect("log in with password kX9$pQ2w and wait", "API_KEY:kX9$pQ2w");
+    NOTHING("csrf_token: 8d969eef6ecad3c29a3a629280e686cf",
+            "key ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl",
+            "cache key 12345, commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+            "the password must have 12 characters");
+}
+
 Test(privacy_scan, finds_what_only_context_tells)
 {
     expect("DOB: 12/03/1985", "DATE_OF_BIRTH:12/03/1985");
@@ -184,6 +211,16 @@ Test(privacy_scan, finds_what_only_context_tells)
     expect("Passport number X1234567.", "PASSPORT:X1234567");
     expect("driver's license D1234567", "DRIVER_LICENSE:D1234567");
     NOTHING("due 12/03/1985", "driver version 535104", "license key 1234567");
+}
+
+Test(privacy_scan, hears_of_documents_in_several_languages)
+{
+    expect("D.O.B.: 26 November 1916", "DATE_OF_BIRTH:26 November 1916");
+    expect("Reisepassnummer GHYYPF1V6", "PASSPORT:GHYYPF1V6");
+    expect("DL: F255-921-50-094-0", "DRIVER_LICENSE:F255-921-50-094-0");
+    expect("Führerschein-Nr. 0527982", "DRIVER_LICENSE:0527982");
+    expect("GB70AFRN4697246808960", "IBAN:GB70AFRN4697246808960"); /* one too few, and well made */
+    NOTHING("elf/tst-dl_find_object 28738", "Lottery numbers 04 11 23 35 42 49");
 }
 
 Test(privacy_scan, looks_for_persons_only_when_asked)

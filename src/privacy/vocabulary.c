@@ -91,7 +91,10 @@ static const struct {
       "rechnungsnummer commande facture pedido factura ordine fattura customerid "
       "kundennummer policy dossier postcode plz routing aba meter "
       "barcode fedex ups parcel article doi patent pmid arxiv memory pointer ptr register weight "
-      "height distance population votes score range ratio temperature date dates time" },
+      "height distance population votes score range ratio temperature date dates time mrn "
+      "acct contract contrat contrato vertrag vertragsnummer plate pin zip quantity qty "
+      "beneficiary "
+      "expediente docket matricule" },
     { VOC(TOPIC_FOREIGN),
       "sin nino insurance nhs nir insee cpf cnpj rg cnh bsn aadhaar aadhar uidai dni nie nif "
       "curp rfc cuil cuit rut tfn abn acn medicare personnummer fodselsnummer fødselsnummer cpr "

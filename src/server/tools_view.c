@@ -10,10 +10,11 @@ static void write_score(rt_json_writer *w, const char *key, double score)
     rt_jw_kdouble(w, key, (double)(int64_t)(score * 1000 + 0.5) / 1000);
 }
 
-static void write_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_json_writer *w)
+static void write_related(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena,
+                          rt_json_writer *w)
 {
     rt_tool_related related[RELATED_MAX];
-    size_t count = rt_tools_related(tools, name, arena, related, RT_COUNT(related));
+    size_t count = rt_tools_related(tools, audience, name, arena, related, RT_COUNT(related));
     rt_jw_karray(w, "related_tools");
     for (size_t i = 0; i < count; i++) {
         rt_jw_object(w);
@@ -49,7 +50,7 @@ void tools_write_search(rt_tools *tools, rt_str audience, rt_str query, const rt
         write_score(w, "graph_score", hits[i].graph);
         write_score(w, "final_score", hits[i].score);
         if (has_related)
-            write_related(tools, hits[i].tool.name, arena, w);
+            write_related(tools, audience, hits[i].tool.name, arena, w);
         rt_jw_end(w);
     }
     rt_jw_end(w);

@@ -248,7 +248,7 @@ STORE_TEST(learning, tools_that_are_called_together_are_related)
     call_in(tools, "exec_2", "git:third");
     rt_tools_close(tools);
     tools = open_tools(store, &provider);
-    size_t count = rt_tools_related(tools, RT_STR("git:told"), &arena, related, 4);
+    size_t count = rt_tools_related(tools, RT_STR(""), RT_STR("git:told"), &arena, related, 4);
     cr_assert_eq(count, 2);
     cr_expect(rt_str_eq_c(related[0].name, "git:silent") && related[0].is_before &&
               related[0].score == 0.8);

@@ -57,7 +57,7 @@ typedef struct rt_tool_call {
     rt_str traceparent;                                    /* may be empty */
     rt_str organisation_id, workspace_id, user_id, key_id; /* on whose behalf; empty: nobody's */
     const struct rt_caller *caller; /* the same, for providers upstairs; engine.h; may be NULL */
-    rt_str run; /* what it is a part of, an execution's id; empty: of nothing */
+    rt_str run;                     /* what it is a part of, an execution's id; empty: of nothing */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
@@ -214,8 +214,9 @@ typedef struct rt_tool_related {
     double score;
 } rt_tool_related;
 
-size_t rt_tools_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool_related *out,
-                        size_t max);
+/* Those that `audience` may see. */
+size_t rt_tools_related(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena,
+                        rt_tool_related *out, size_t max);
 
 /* How the graph weighs: score = alpha * the search's + (1 - alpha) * the graph's. */
 typedef struct rt_tool_graph {
@@ -223,8 +224,8 @@ typedef struct rt_tool_graph {
     size_t edges;
 } rt_tool_graph;
 
-/* rt_tools_search_for(), and what is often called before or after the tools of `context` comes first.
- * Without a context the graph's part is how often a tool is used. */
+/* rt_tools_search_for(), and what is often called before or after the tools of `context` comes
+ * first. Without a context the graph's part is how often a tool is used. */
 size_t rt_tools_search_with(rt_tools *tools, rt_str audience, rt_str query, const rt_str *context,
                             size_t count, rt_arena *arena, rt_tool_hit *hits, size_t max,
                             rt_tool_graph *graph);

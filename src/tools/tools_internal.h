@@ -105,4 +105,10 @@ size_t tools_sequences_related(tools_sequences *s, rt_str tool, rt_arena *arena,
                                rt_tool_related *out, size_t max);
 bool tools_sequences_flush(tools_sequences *s, rt_error *err);
 
+/* -- registry.c -------------------------------------------------------------------------------- */
+
+tools_catalogue *tools_current(rt_tools *t); /* drop it */
+const rt_search *tools_index_of(rt_tools *t, tools_catalogue *catalogue);
+tools_sequences *tools_sequences_of(rt_tools *t);
+
 #endif

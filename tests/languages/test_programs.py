@@ -5,7 +5,7 @@ import base64
 
 import pytest
 
-from conftest import INSTALLED
+from installed import INSTALLED
 from modules import ADD, ECHO, EXIT, FILL, HELLO, LOOP, TRAP
 from programs import PROGRAMS, SQL_ESCAPE
 

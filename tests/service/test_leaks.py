@@ -10,11 +10,15 @@ import re
 import secrets
 import signal
 import subprocess
+import sys
 import threading
 import time
 import urllib.parse
 
 import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "code_execution"))
+from story import configuration  # noqa: E402, servers with tools
 
 WITHIN = 60
 
@@ -99,6 +103,13 @@ def plant(server, marker):
     server.post("/v1/privacy/mask", {"value": [mail("mask")], "mode": "tokens"})
     server.get(f"/v1/executions/{mail('path')}?q={mail('query')}", headers={"User-Agent": mail("agent")})
     server.post("/v1/executions", {mail("member"): 1})
+    called = server.run(f"""
+seen = github.list_commits(limit=1)[0]["author"]
+try:
+    github.get_commit(sha={made('argument')})
+except Exception as why:
+    return [seen, str(why)]""", privacy="tokens")
+    assert called["success"] and called["result"][0] == "[EMAIL_1]" and "[EMAIL_2]" in called["result"][1], called
     server.run("return 'last'", user_id=marker.mail("user"))
 
 
@@ -141,10 +152,12 @@ def expect_no_core(server):
     assert server.process.wait(WITHIN) == -signal.SIGSEGV
 
 
-def test_nobody_is_found_where_nobody_should_be(serving, database, redis, receiver):
+def test_nobody_is_found_where_nobody_should_be(serving, database, redis, receiver, tmp_path):
     marker = Marker()
     needle = marker.name.encode()
-    with serving(*database, "--redis.url", redis, "--log.level", "debug",
+    (tmp_path / "mcp.json").write_text(json.dumps(configuration(tmp_path, ["github"])))
+    (tmp_path / "commits.json").write_text(json.dumps([{"sha": "1", "author": marker.mail("tool")}]))
+    with serving(*database, "--redis.url", redis, "--log.level", "debug", "--mcp-config", tmp_path / "mcp.json",
                  env={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "50",
                       "RETORT_TELEMETRY_POSTHOG_URL": receiver.url, "RETORT_TELEMETRY_POSTHOG_KEY": "phc_x",
                       "RETORT_TELEMETRY_SPAN_FILE": "spans.jsonl"}) as server:
@@ -165,3 +178,5 @@ def test_nobody_is_found_where_nobody_should_be(serving, database, redis, receiv
             text = place if isinstance(place, bytes) else pathlib.Path(place).read_bytes()
             assert needle not in text.replace(owner, b""), place if isinstance(place, str) else text[:2000]
     assert not [body for body in receiver.bodies if needle in body]
+    asked = (tmp_path / "calls.jsonl").read_bytes()
+    assert b"[EMAIL_2]" in asked and needle not in asked  # a tool that was granted no values
