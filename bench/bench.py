@@ -21,6 +21,7 @@ import subprocess
 import sys
 
 import cells
+import languages
 import privacy
 import sentences
 import service
@@ -58,7 +59,7 @@ def schema_speed():
 PARTS = {part.__name__: part for part in (
     cells.fresh_cells, cells.throughput, cells.burst, cells.memory, cells.big_input, cells.branch,
     service.http_cold, service.http_warm, service.cache, service.http_burst, service.http_branch,
-    service.upload, tools.tool_call, tools.comparison, privacy.privacy_scan,
+    service.upload, languages.languages, tools.tool_call, tools.comparison, privacy.privacy_scan,
     privacy.privacy_spine, json_speed, schema_speed, sentences.sentences)}
 
 

@@ -31,7 +31,8 @@ def test_an_unknown_option_is_not_ignored(retort, args):
 def test_languages_as_json(retort):
     languages = {row["name"]: row for row in json.loads(retort("languages", "--json").stdout)}
     assert set(languages) >= {"python", "javascript", "typescript", "bash"}
-    assert all(row["available"] and row["version"][0].isdigit() for row in languages.values())
+    assert all(languages[name]["available"] for name in ("python", "javascript", "typescript", "bash", "sql", "wasm"))
+    assert all(row["version"][0].isdigit() if row["available"] else name in row["detail"] for name, row in languages.items())
 
 
 def test_policies_as_json(retort):
