@@ -28,7 +28,7 @@ CFLAGS := $(CSTD) $(WARN) $(OPT) -fPIC -fstack-protector-strong -fvisibility=hid
 LDFLAGS := $(SANITIZE) -Wl,-z,relro,-z,now -Wl,--as-needed
 LIBS   := -lseccomp -lcrypto -lyaml -lsqlite3 -lpq -lhiredis -lcurl -lmicrohttpd -lpcre2-8 -lidn2 -lm
 
-ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills server cli
+ROOMS  := base sandbox privacy schema store telemetry models runtimes tools engine skills agents server cli
 # The C that guests share, and what it needs of base: no library beyond libc.
 JAIL_SRC := $(filter-out %_test.c %_fuzz.c,$(wildcard src/guests/jail/*.c))
 GUEST_SRC := $(JAIL_SRC) src/base/error.c

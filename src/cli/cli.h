@@ -19,6 +19,7 @@ int cli_mcp(int argc, char **argv);
 int cli_keys(int argc, char **argv);
 int cli_tools(int argc, char **argv);
 int cli_skills(int argc, char **argv);
+int cli_agents(int argc, char **argv);
 int cli_migrate(int argc, char **argv);
 int cli_audit(int argc, char **argv);
 int cli_users(int argc, char **argv);

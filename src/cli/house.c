@@ -93,9 +93,11 @@ bool cli_house_open(cli_house *h, rt_error *err)
     const rt_settings *s = &h->settings;
     rt_str key = rt_arena_printf(&h->arena, "%.*s/vault.key", RT_FMT(s->data_dir));
     rt_str shelf = rt_arena_printf(&h->arena, "%.*s/artifacts", RT_FMT(s->data_dir));
+    rt_str objects = rt_arena_printf(&h->arena, "%.*s/objects", RT_FMT(s->data_dir));
     if (!cli_house_open_store(h, err) || !rt_store_migrate(h->store, NULL, NULL, err) ||
         !rt_vault_open(key.ptr, &h->vault, err))
         return false;
+    h->objects = (rt_objects){ objects.ptr, h->vault };
     rt_shelf_config config = { .store = h->store,
                                .vault = h->vault,
                                .directory = shelf.ptr,

@@ -18,6 +18,7 @@ typedef struct cli_house {
     rt_store *store;
     rt_vault *vault;
     rt_shelf *shelf;
+    rt_objects objects;
     rt_models *models; /* cli_house_models() has it */
     rt_str node; /* this node's name: node.name, or the host's with a mark of the data directory */
 } cli_house;

@@ -25,6 +25,7 @@ static const struct {
     { "config", cli_config, "the settings in force, and where each came from" },
     { "tools", cli_tools, "find, show and call tools; import others" },
     { "skills", cli_skills, "list, show, run and make skills" },
+    { "agents", cli_agents, "keep code as named, versioned agents; run and share them" },
     { "models", cli_models, "install sentence models, embed text with them" },
     { "keys", cli_keys, "create, list and revoke API keys" },
     { "migrate", cli_migrate, "bring the database up to date" },

@@ -24,6 +24,7 @@ static void print_help(void)
          "of Claude, Cursor and others:\n\n"
          "  {\"mcpServers\": {\"retort\": {\"command\": \"retort\", \"args\": [\"mcp\"]}}}\n\n"
          "docs/mcp.md says more. Options are the settings of 'retort serve', and:\n\n"
+         "      --agents NAME,...         serve these code agents as tools, and nothing else\n"
          "      --mcp-fixture\n"
          "                                what the MCP conformance suite looks for; not for "
          "clients");
@@ -58,6 +59,14 @@ static bool take_directory(cli_service *s, int argc, char **argv, rt_error *err)
             return true;
     }
     return false;
+}
+
+/* Agents are where they were made, whoever serves from there: only our runs need a name apart. */
+static bool share_directory(cli_service *s)
+{
+    cli_house *h = &s->house;
+    h->node = rt_arena_printf(&h->arena, "%.*s-mcp-%d", RT_FMT(h->node), (int)getpid());
+    return true;
 }
 
 /* Interpreters are started when they are first needed; the client has better things to wait for. */
@@ -97,6 +106,9 @@ int cli_mcp(int argc, char **argv)
             return EXIT_GOOD;
         }
     s.has_mcp_fixture = cli_service_flag(&argc, argv, "--mcp-fixture");
+    s.mcp_agents = rt_str_of(cli_service_option(&argc, argv, "--agents", &err));
+    if (err.code)
+        return cli_complain(&err);
     int given = argc;
     char **args = calloc((size_t)argc + 1, sizeof(*args)); /* reading takes what it knows out */
     if (!args)
@@ -105,8 +117,9 @@ int cli_mcp(int argc, char **argv)
     bool ok = cli_house_read(&s.house, &argc, argv, &err);
     if (ok && argc > 1)
         ok = cli_settings_unknown_flag(argv[1], &err);
-    ok = ok && take_directory(&s, given, args, &err) && cli_service_open(&s, &signals, &err) &&
-         serve(&s, &signals, &err);
+    ok = ok &&
+         (s.mcp_agents.len > 0 ? share_directory(&s) : take_directory(&s, given, args, &err)) &&
+         cli_service_open(&s, &signals, &err) && serve(&s, &signals, &err);
     cli_service_close(&s);
     free(args);
     return ok ? EXIT_GOOD : cli_complain(&err);

@@ -20,6 +20,7 @@
 #define CHORE_SECONDS      2
 #define SWEEP_EVERY_MS     60000
 #define RETENTION_EVERY_MS 3600000
+#define WEBHOOK_MS         5000
 #define MB                 (1ull << 20)
 
 typedef cli_service service;
@@ -246,6 +247,8 @@ void cli_service_lend(const service *s, rt_server_config *config)
     config->telemetry = s->telemetry;
     config->tools = s->tools;
     config->skills = s->skills;
+    config->agents = s->agents;
+    config->mcp_agents = s->mcp_agents;
     config->has_mcp_fixture = s->has_mcp_fixture;
 }
 
@@ -269,6 +272,7 @@ static bool open_server(service *s, rt_error *err)
         .public_url = set->server.public_url,
         .is_agent_api_off = !set->execution.is_enabled,
         .retention_days = (unsigned)set->retention.days,
+        .budget_usd_month = set->budget.usd_month,
     };
     cli_service_lend(s, &config);
     if (!choose_auth(s, &config.is_auth_required, err))
@@ -304,6 +308,15 @@ static void block_signals(sigset_t *set)
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
 
+static bool open_agents(service *s, rt_error *err)
+{
+    s->agents = rt_agents_new(&(rt_agents_config){ .store = s->house.store,
+                                                   .vault = s->house.vault,
+                                                   .objects = &s->house.objects,
+                                                   .engine = s->engine });
+    return rt_tools_add(s->tools, rt_agents_provider(s->agents), err);
+}
+
 /* Once: an operator who takes them out does not find them again. */
 static bool bring_samples(service *s, rt_error *err)
 {
@@ -320,7 +333,7 @@ bool cli_service_open(service *s, sigset_t *signals, rt_error *err)
     raise_descriptors();
     return cli_house_open(&s->house, err) && open_telemetry(s, err) && open_cache(s, err) &&
            bring_samples(s, err) && cli_tools_open(&s->house, s->runtime, &s->tools, err) &&
-           open_engine(s, err) && cli_skills_open(s, err);
+           open_engine(s, err) && cli_skills_open(s, err) && open_agents(s, err);
 }
 
 /* ---- serving ---- */
@@ -333,6 +346,30 @@ static void show_gauges(const service *s)
     rt_metric_set(s->telemetry, RT_METRIC_MEMORY_GRANTED, NULL, (double)stats.memory_granted);
 }
 
+/* One alert for each, on whichever node sees it first: in the log and to the operator's webhook. */
+static void tell_budgets(service *s, uint64_t now)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    const rt_settings *set = &s->house.settings;
+    rt_error err = { 0 };
+    rt_budget_alert *alerts;
+    size_t count = 0;
+    if (!rt_budget_raise(s->house.store, set->budget.usd_month, now, &arena, &alerts, &count, &err))
+        rt_log(RT_LOG_WARN, "budgets: %s", err.text);
+    for (size_t i = 0; i < count; i++) {
+        rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
+        rt_json_writer w;
+        rt_log(RT_LOG_WARN, "%.*s has spent %.2f of its %.2f USD for %.*s",
+               RT_FMT(alerts[i].organisation_id), alerts[i].spent_usd, alerts[i].budget_usd,
+               RT_FMT(alerts[i].month));
+        rt_json_begin(&w, &text);
+        rt_budget_alert_write(&alerts[i], &w);
+        if (set->budget.webhook_url.len > 0 &&
+            !rt_webhook_send(set->budget.webhook_url, rt_buf_str(&text), WEBHOOK_MS, &err))
+            rt_log(RT_LOG_WARN, "a budget's alert: %s", err.text);
+    }
+}
+
 static void do_chores(service *s)
 {
     uint64_t now = rt_wall_ms(), removed = 0;
@@ -340,6 +377,9 @@ static void do_chores(service *s)
     rt_error err = { 0 };
     unsigned days = (unsigned)s->house.settings.retention.days;
     show_gauges(s);
+    tell_budgets(s, now);
+    if (!rt_agents_refresh(s->agents, &err))
+        rt_log(RT_LOG_WARN, "%s", err.text);
     if (now - s->swept_ms >= SWEEP_EVERY_MS) {
         s->swept_ms = now;
         if (!rt_shelf_sweep(s->house.shelf, now, &removed, &err))
@@ -396,6 +436,7 @@ void cli_service_close(service *s)
     rt_tools_close(s->tools);
     rt_skills_close(s->skills);
     rt_models_free(s->models);
+    rt_agents_free(s->agents);
     rt_engine_close(s->engine);
     rt_cache_close(s->cache);
     rt_telemetry_close(s->telemetry);
@@ -407,6 +448,21 @@ void cli_service_close(service *s)
 static void die_at_the_second(const sigset_t *signals)
 {
     pthread_sigmask(SIG_UNBLOCK, signals, NULL);
+}
+
+const char *cli_service_option(int *argc, char **argv, const char *name, rt_error *err)
+{
+    for (int i = 1; i < *argc; i++) {
+        int first = i;
+        const char *value = cli_option(*argc, argv, &i, name, err);
+        if (!value)
+            continue;
+        int taken = i - first + 1;
+        memmove(&argv[first], &argv[i + 1], (size_t)(*argc - i) * sizeof(*argv)); /* and the NULL */
+        *argc -= taken;
+        return value;
+    }
+    return NULL;
 }
 
 bool cli_service_flag(int *argc, char **argv, const char *flag)

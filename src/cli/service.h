@@ -22,10 +22,12 @@ typedef struct cli_service {
     rt_tools *tools;
     rt_skills *skills;
     rt_models *models;
+    rt_agents *agents;
     rt_server *server; /* of `retort serve` */
     rt_policy base_policy, ceiling;
     uint64_t swept_ms, retained_ms;
     bool has_mcp_fixture;
+    rt_str mcp_agents;  /* that `retort mcp` serves instead of everything; or empty */
     bool wants_samples; /* unless the settings say no */
     bool is_guarded;    /* keys are asked for */
 } cli_service;
@@ -42,6 +44,8 @@ void cli_service_close(cli_service *s);
 /* What the server's config has of it; the rest is for HTTP. */
 void cli_service_lend(const cli_service *s, rt_server_config *config);
 
+/* Takes an option that is no setting, with its value, out of argv; NULL: it is not there. */
+const char *cli_service_option(int *argc, char **argv, const char *name, rt_error *err);
 /* Takes a flag that is no setting out of argv. */
 bool cli_service_flag(int *argc, char **argv, const char *flag);
 

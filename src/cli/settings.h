@@ -114,7 +114,8 @@ typedef struct rt_settings {
         double cached_usd_per_million_tokens, chars_per_token;
     } cost;
     struct {
-        double usd_month; /* 0: no budget */
+        double usd_month;   /* 0: no budget */
+        rt_str webhook_url; /* empty: none */
     } budget;
     struct {
         uint64_t days; /* 0: for ever */

@@ -210,6 +210,8 @@ static const cli_setting table[] = {
 
     { "budget.usd_month", NUMBER(budget.usd_month, 0, 1000000000), .fallback = "0",
       .about = "what an organisation may spend in a month; 0 sets no limit" },
+    { "budget.webhook_url", TEXT(budget.webhook_url), .fallback = "",
+      .choices = "http:// https://", .about = "what gets a POST when a budget is nearly spent" },
 
     { "retention.days", COUNT(retention.days, 0, 36500), .fallback = "90",
       .about = "how long runs and audit lines are kept; 0 is for ever" },

@@ -289,11 +289,14 @@ static const struct command {
 
 static bool open_what_it_needs(cli_service *s, opening needs, rt_error *err)
 {
+    rt_error missing = { 0 };
     sigset_t signals;
     switch (needs) {
     case OPEN_NOTHING:
         return true;
-    case OPEN_STORE:
+    case OPEN_STORE: /* who only looks makes no new house */
+        if (!cli_house_exists(&s->house, &missing))
+            return cli_skills_open(s, err);
         return cli_house_open_store(&s->house, err) &&
                rt_store_migrate(s->house.store, NULL, NULL, err) && cli_skills_open(s, err);
     default:

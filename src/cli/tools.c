@@ -330,10 +330,10 @@ static bool prompt(cli_house *h, const options *o, rt_error *err)
         !open_tools(h, NULL, &tools, err))
         return false;
     if (o->word_count > 0) {
-        if (!rt_prompt_tool(tools, h->store, o->words[0], &h->arena, &text, err))
+        if (!rt_prompt_tool(tools, h->store, RT_STR(""), o->words[0], &h->arena, &text, err))
             return false;
     } else {
-        text = o->category.len ? rt_prompt_tools(tools, o->category, &h->arena)
+        text = o->category.len ? rt_prompt_tools(tools, RT_STR(""), o->category, &h->arena)
                                : rt_prompt_system(tools, &h->arena);
     }
     return rt_write_all(STDOUT_FILENO, text, err);

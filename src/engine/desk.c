@@ -248,7 +248,9 @@ static bool search_tools(engine_desk *d, rt_json arguments, rt_arena *arena, rt_
     if (query.len == 0)
         return rt_fail(err, RT_INVALID, "tools.search needs a text: what the tool should do");
     rt_tools_gather(tools, rt_now_ns() + GATHER_MS * 1000000ull);
-    size_t count = rt_tools_search(tools, query, arena, hits, SEARCH_MOST), shown = 0;
+    size_t count = rt_tools_search_for(tools, d->p->request->caller.organisation_id, query, arena,
+                                       hits, SEARCH_MOST),
+           shown = 0;
     rt_jw_array(w);
     for (size_t i = 0; i < count && shown < (size_t)limit; i++)
         if (engine_grant_fits(d->p->engine, &d->p->grant, hits[i].tool.name)) {
@@ -267,7 +269,8 @@ static bool list_tools(engine_desk *d, rt_json arguments, rt_arena *arena, rt_js
     rt_tool *list;
     rt_tools_gather(tools, rt_now_ns() + GATHER_MS * 1000000ull);
     size_t count =
-        rt_tools_list(tools, rt_json_str(rt_json_get_c(arguments, "category")), arena, &list);
+        rt_tools_list_for(tools, d->p->request->caller.organisation_id,
+                          rt_json_str(rt_json_get_c(arguments, "category")), arena, &list);
     rt_jw_array(w);
     for (size_t i = 0; i < count; i++)
         if (engine_grant_fits(d->p->engine, &d->p->grant, list[i].name))
@@ -282,8 +285,8 @@ static bool describe_tool(engine_desk *d, rt_json arguments, rt_arena *arena, rt
     rt_engine *e = d->p->engine;
     rt_str name = rt_json_str(rt_json_get_c(arguments, "name"));
     rt_tool tool;
-    if (!rt_tools_resolve(e->config.tools, name, rt_now_ns() + GATHER_MS * 1000000ull, arena, &tool,
-                          err))
+    if (!rt_tools_resolve_for(e->config.tools, d->p->request->caller.organisation_id, name,
+                              rt_now_ns() + GATHER_MS * 1000000ull, arena, &tool, err))
         return false;
     if (!engine_grant_fits(e, &d->p->grant, tool.name))
         return rt_fail(err, RT_DENIED, "%.*s is not granted to this run", RT_FMT(tool.name));

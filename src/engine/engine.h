@@ -152,6 +152,7 @@ typedef struct rt_request {
     const rt_str *granted_paths;      /* host paths this run may read beyond the operator's list: */
     size_t granted_path_count;        /* the surface vouches for them */
     bool is_nested; /* part of a run that has a slot: it waits for none of its own */
+    rt_str code_agent_id, code_agent_version; /* whose code this is; for the record */
     rt_cache_use cache;
     rt_route_ask route;          /* where it shall run; language and code are the engine's to say */
     rt_trace trace;              /* the caller's span */

@@ -77,8 +77,8 @@ static bool find_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_error
         return rt_fail(err, RT_NOT_FOUND, "there are no tools here");
     if (atomic_load(&e->is_stopping))
         return rt_fail(err, RT_UNAVAILABLE, "the server is stopping; try another node or later");
-    if (!rt_tools_resolve(e->config.tools, r->tool, r->deadline_ns ? r->deadline_ns : deadline,
-                          arena, &tool, err))
+    if (!rt_tools_resolve_for(e->config.tools, r->caller->organisation_id, r->tool,
+                              r->deadline_ns ? r->deadline_ns : deadline, arena, &tool, err))
         return false;
     p->tool = tool;
     if (engine_grant_fits(e, p->grant, tool.name))
@@ -129,6 +129,7 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
                           .run = r->execution_id,
+                          .caller = r->caller,
                           .organisation_id = r->caller->organisation_id,
                           .workspace_id = r->caller->workspace_id,
                           .user_id = r->caller->user_id,

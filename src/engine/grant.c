@@ -38,12 +38,13 @@ static bool read_patterns(rt_json tools, rt_arena *arena, rt_patterns *out, rt_e
 }
 
 /* The score is that of the whole search, from 0 to 1. */
-static void add_intended(rt_engine *e, rt_str intent, rt_arena *arena, rt_patterns *out)
+static void add_intended(rt_engine *e, const rt_request *r, rt_arena *arena, rt_patterns *out)
 {
     rt_tool_hit hits[INTENT_TOOLS];
     rt_str *items = (rt_str *)out->items;
     rt_tools_gather(e->config.tools, rt_now_ns() + GATHER_MS * 1000000ull);
-    size_t count = rt_tools_search(e->config.tools, intent, arena, hits, INTENT_TOOLS);
+    size_t count = rt_tools_search_for(e->config.tools, r->caller.organisation_id, r->intent, arena,
+                                       hits, INTENT_TOOLS);
     for (size_t i = 0; i < count; i++)
         if (hits[i].score >= INTENT_SCORE)
             items[out->count++] = hits[i].tool.name;
@@ -60,6 +61,6 @@ bool engine_grant_read(rt_engine *e, const rt_request *r, rt_arena *arena, engin
     if (!read_patterns(r->tools, arena, &out->wished, err))
         return false;
     if (has_intent)
-        add_intended(e, r->intent, arena, &out->wished);
+        add_intended(e, r, arena, &out->wished);
     return true;
 }

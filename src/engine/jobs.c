@@ -319,6 +319,8 @@ static void copy_request(const rt_request *from, rt_job *job)
         &to->idempotency_key,
         &to->agent_type,
         &to->tool_id,
+        &to->code_agent_id,
+        &to->code_agent_version,
         &to->user_id,
         &to->id,
         &to->prelude.code,

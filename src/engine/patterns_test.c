@@ -112,7 +112,7 @@ STORE_TEST(patterns, what_makes_no_sense_is_not_saved)
         { "{\"name\":\"a\\u0000b\",\"code\":\"1\"}", "control character" },
         { "{\"name\":\"x\",\"code\":\"a\\u0000b\"}", "without NUL" },
         { "{\"name\":1,\"code\":\"1\"}", "'name' must be a string, not number" },
-        { "{\"name\":\"x\",\"code\":\"1\",\"language\":\"ruby\"}", "ruby" },
+        { "{\"name\":\"x\",\"code\":\"1\",\"language\":\"cobol\"}", "ruby" },
         { "{\"name\":\"x\",\"code\":\"1\",\"tags\":[1]}", "'tags'" },
         { "{\"name\":\"x\",\"code\":\"1\",\"parameters\":{\"type\":\"strin\"}}", "parameters" },
         { "{\"name\":\"x\",\"code\":\"1\",\"steps\":[{\"pattern\":\"y\"}]}", "not both" },

@@ -68,8 +68,32 @@ static void send_event(passage *p)
     rt_jw_ku64(&w, "tokensUsed", p->tokens);
     rt_jw_kstr(&w, "organizationId", p->request->caller.organisation_id);
     rt_jw_kstr(&w, "workspaceId", p->request->caller.workspace_id);
+    if (p->has_validation)
+        rt_jw_kbool(&w, "validationPassed", !p->has_invalid);
+    if (p->request->code_agent_id.len > 0)
+        rt_jw_kstr(&w, "codeAgentId", p->request->code_agent_id);
     rt_jw_end(&w);
     rt_event_send(p->engine->config.telemetry, RT_STR("code_executed"), engine_user(p->request),
+                  rt_buf_str(&properties));
+}
+
+/* That an agent was used is an event of its own: it is what reuse is measured by. */
+static void send_agent_event(passage *p)
+{
+    const rt_request *r = p->request;
+    rt_buf properties RT_CLEANUP(rt_buf_done) = { 0 };
+    rt_json_writer w;
+    if (r->code_agent_id.len == 0)
+        return;
+    rt_json_begin(&w, &properties);
+    rt_jw_object(&w);
+    rt_jw_kstr(&w, "agent_id", r->code_agent_id);
+    rt_jw_kstr(&w, "version", r->code_agent_version);
+    rt_jw_kstr(&w, "surface", r->surface);
+    rt_jw_kbool(&w, "success", p->outcome.status == RT_STATUS_SUCCESS);
+    rt_jw_kdouble(&w, "latencyMs", (double)p->outcome.wall_us / 1000.0);
+    rt_jw_end(&w);
+    rt_event_send(p->engine->config.telemetry, RT_STR("code_tool_used"), engine_user(r),
                   rt_buf_str(&properties));
 }
 
@@ -78,4 +102,5 @@ void engine_publish(passage *p)
     publish_metrics(p);
     describe_span(p);
     send_event(p);
+    send_agent_event(p);
 }

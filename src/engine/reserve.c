@@ -27,6 +27,8 @@ void engine_fill_row(const passage *p, rt_execution_row *row)
         .tool_id = r->tool_id,
         .skill_name = r->skill_name,
         .skill_version = r->skill_version,
+        .code_agent_id = r->code_agent_id,
+        .code_agent_version = r->code_agent_version,
         .idempotency_key = r->idempotency_key,
         .request_hash = rt_str_of(p->request_hash),
         .host = e->config.host,

@@ -164,13 +164,13 @@ static void fake_attend(rt_cell *cell, int fd)
 #define runtimes_cell_spec           tested_cell_spec
 #define runtimes_is_strict_enough    tested_is_strict_enough
 #define runtimes_local_sandbox       tested_local_sandbox
+#define runtimes_local_run           tested_local_run
 #define runtimes_memory_file         tested_memory_file
 #define runtimes_is_call             tested_is_call
 #define runtimes_desk_take           tested_desk_take
 #define runtimes_desk_serve          tested_desk_serve
 #define runtimes_desk_deadline       tested_desk_deadline
 #define runtimes_desk_is_out_of_time tested_desk_is_out_of_time
-#define runtimes_local_run           tested_local_run
 bool tested_local_open(const rt_local_config *, rt_runtime **, rt_error *);
 void tested_local_find(const rt_local_config *, rt_arena *, rt_str *, rt_str *, rt_str *);
 void tested_runtime_closep(rt_runtime **);

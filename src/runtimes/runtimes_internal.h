@@ -140,8 +140,8 @@ void runtimes_write_request(rt_json_writer *w, const rt_run *run, const guest_ki
 typedef struct templates templates;
 templates *runtimes_templates_new(void);
 void runtimes_templates_free(templates *t); /* before the sandbox is closed */
-/* Gives the run what is known of its prelude. Not NULL: a session of its own to run in, in which
- * the prelude was loaded; the caller closes it. */
+/* Gives the run what is known of its prelude (without `t`: nothing). Not NULL: a session of its own
+ * to run in, in which the prelude was loaded; the caller closes it. */
 rt_live *runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, const guest_kind *kind,
                               rt_arena *arena);
 

@@ -349,6 +349,8 @@ rt_live *runtimes_use_prelude(templates *t, rt_runtime *local, rt_run *run, cons
                               rt_arena *arena)
 {
     bool is_python = strcmp(kind->language, "python") == 0;
+    if (!t)
+        return NULL;
     sweep(t);
     if (run->prelude.code.len == 0 || !is_python || run->live)
         return NULL;

@@ -87,6 +87,18 @@ void executions_leave(executions_attendance *here)
     rt_canceller_done(&here->canceller);
 }
 
+bool executions_agent(http_request *r, rt_agent_run *run, rt_agent_result *out, rt_error *err)
+{
+    executions_attendance here = { .request = r, .canceller = { .wake = -1 } };
+    run->canceller = &here.canceller;
+    run->on_work = executions_attend;
+    run->work_ctx = &here;
+    run->trace = r->trace;
+    bool ok = rt_agents_execute(r->server->config.agents, &r->caller, run, &r->arena, out, err);
+    executions_leave(&here);
+    return ok;
+}
+
 static bool reply_answer(http_request *r, http_reply *reply, rt_request *request, rt_error *err)
 {
     rt_answer answer;

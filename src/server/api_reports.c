@@ -108,6 +108,7 @@ static void write_cost(const rt_cost_row *row, rt_json_writer *w)
     rt_jw_ku64(w, "tokens_cached", row->tokens_cached);
     rt_jw_kdouble(w, "average_ms", row->average_ms);
     rt_jw_kdouble(w, "total_ms", row->total_ms);
+    rt_jw_kdouble(w, "gpu_minutes", row->gpu_minutes);
     rt_jw_end(w);
 }
 

@@ -47,7 +47,7 @@ static size_t write_others(http_request *r, rt_str category, rt_str text, size_t
     if (!tools)
         return 0;
     rt_tools_gather(tools, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull);
-    size_t count = rt_tools_list(tools, category, &r->arena, &all);
+    size_t count = rt_tools_list_for(tools, r->caller.organisation_id, category, &r->arena, &all);
     for (size_t i = 0; i < count && written < room; i++) {
         const rt_tool *t = &all[i];
         bool is_meant = contains(t->name, text) || contains(t->title, text) ||
@@ -145,7 +145,7 @@ static bool write_other(http_request *r, rt_str id, rt_json_writer *w, rt_error 
     if (!tools)
         return rt_fail(err, RT_NOT_FOUND, "Tool not found: %.*s", (int)RT_MIN(id.len, (size_t)100),
                        id.ptr);
-    if (!rt_tools_find(tools, id, &r->arena, &t, err) ||
+    if (!rt_tools_find_for(tools, r->caller.organisation_id, id, &r->arena, &t, err) ||
         !rt_tools_usage(tools, t.name, &usage, err))
         return false;
     rt_jw_kstr(w, "id", t.name);
@@ -181,7 +181,8 @@ static bool write_one(http_request *r, rt_str id, rt_json_writer *w, rt_error *e
     } else if (!write_other(r, id, w, err)) {
         return false;
     }
-    if (c->tools && !rt_prompt_tool(c->tools, c->store, id, &r->arena, &usage, err))
+    if (c->tools &&
+        !rt_prompt_tool(c->tools, c->store, r->caller.organisation_id, id, &r->arena, &usage, err))
         return false;
     rt_jw_kstr(w, "usage", usage);
     return true;
@@ -255,12 +256,14 @@ static bool system_prompt(http_request *r, http_reply *reply, rt_error *err)
     if (c->tools)
         rt_tools_gather(c->tools, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull);
     if (tool.len > 0) {
-        if (!rt_prompt_tool(c->tools, c->store, tool, &r->arena, &text, err))
+        if (!rt_prompt_tool(c->tools, c->store, r->caller.organisation_id, tool, &r->arena, &text,
+                            err))
             return err->code == RT_NOT_FOUND &&
                    agent_refuse(reply, 404, "Tool not found", rt_str_of(err->text));
     } else {
-        text = category.len ? rt_prompt_tools(c->tools, category, &r->arena)
-                            : rt_prompt_system(c->tools, &r->arena);
+        text = category.len
+                   ? rt_prompt_tools(c->tools, r->caller.organisation_id, category, &r->arena)
+                   : rt_prompt_system(c->tools, &r->arena);
     }
     http_reply_json(reply, 200, &w);
     rt_jw_object(&w);

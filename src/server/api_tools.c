@@ -58,7 +58,8 @@ static bool list(http_request *r, http_reply *reply, rt_error *err)
     if (!need_tools(r, &tools, err))
         return false;
     rt_tools_gather(tools, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull);
-    size_t count = rt_tools_list(tools, http_query(r, "category"), &r->arena, &all);
+    size_t count = rt_tools_list_for(tools, r->caller.organisation_id, http_query(r, "category"),
+                                     &r->arena, &all);
     while (after.len > 0 && from < count && rt_str_cmp(all[from].name, after) <= 0)
         from++;
     http_reply_json(reply, 200, &w);
@@ -87,7 +88,7 @@ static bool search(http_request *r, http_reply *reply, rt_error *err)
     while (rest.len > 0 && count < RT_COUNT(context) && rt_str_cut(&rest, ',', &context[count]))
         count++;
     http_reply_json(reply, 200, &w);
-    tools_write_search(r->server->config.tools, query, context, count,
+    tools_write_search(r->server->config.tools, r->caller.organisation_id, query, context, count,
                        http_query_u64(r, "limit", TOOLS_SEARCH_DEFAULT),
                        http_query_bool(r, "related", false), &r->arena, &w);
     return true;
@@ -145,8 +146,8 @@ static bool get(http_request *r, http_reply *reply, rt_error *err)
     rt_tools *tools;
     rt_tool tool;
     if (!need_tools(r, &tools, err) ||
-        !rt_tools_resolve(tools, http_param(r, "name"), rt_now_ns() + TOOLS_GATHER_MS * 1000000ull,
-                          &r->arena, &tool, err))
+        !rt_tools_resolve_for(tools, r->caller.organisation_id, http_param(r, "name"),
+                              rt_now_ns() + TOOLS_GATHER_MS * 1000000ull, &r->arena, &tool, err))
         return false;
     if (!format.ptr || rt_str_eq_c(format, "json"))
         return reply_tool(reply, tools, &tool, err);

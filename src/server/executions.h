@@ -3,6 +3,7 @@
 #ifndef RT_SERVER_EXECUTIONS_H
 #define RT_SERVER_EXECUTIONS_H
 
+#include "agents/agents.h"
 #include "server/http.h"
 #include "server/watch.h"
 
@@ -22,6 +23,9 @@ void executions_leave(executions_attendance *attendance);
 
 /* Runs it, and cancels it when the client hangs up. */
 bool executions_answer(http_request *r, rt_request *request, rt_answer *out, rt_error *err);
+
+/* The same with a code agent. */
+bool executions_agent(http_request *r, rt_agent_run *run, rt_agent_result *out, rt_error *err);
 
 /* An artifact's row as JSON. */
 void artifacts_write(const rt_artifact_row *row, rt_json_writer *w);

@@ -146,6 +146,7 @@ struct mcp_call {
     rt_arena arena;
     rt_caller caller;
     mcp_peer *peer; /* NULL: modern, or a client without a session */
+    rt_str agents;  /* the server of code agents that is talked to; empty: all of Retort */
     const rt_mcp_version *version;
     const struct mcp_method *row;
     rt_str id; /* as JSON text; empty: nobody waits for an answer */
@@ -247,6 +248,11 @@ typedef struct mcp_method {
     unsigned flags;
     const char *header; /* the member of params that Mcp-Name repeats; NULL: none */
 } mcp_method;
+
+/* Code agents as a server of their own (mcp_agents.c): their tools and no others. */
+bool mcp_agents_check(mcp_call *c, rt_error *err); /* is there such a server? */
+bool mcp_agents_list(mcp_call *c, rt_json_writer *w);
+bool mcp_agents_call(mcp_call *c, rt_str name, rt_json arguments, rt_json_writer *w);
 
 const mcp_method *mcp_method_find(const mcp *m, rt_str name, rt_mcp_era era);
 void mcp_write_server_info(const mcp *m, rt_json_writer *w);

@@ -81,6 +81,7 @@ mcp_call *mcp_call_new(mcp *m, const rt_caller *who)
     c->level = MCP_QUIET;
     c->version = rt_mcp_version_newest(RT_MCP_LEGACY);
     c->caller = *who;
+    c->agents = m->config->mcp_agents;
     for (size_t i = 0; i < RT_COUNT(texts); i++)
         *texts[i] = rt_arena_str(&c->arena, *texts[i]);
     rt_canceller_init(&c->canceller);

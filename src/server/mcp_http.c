@@ -351,6 +351,7 @@ static bool take_batch(http_request *r, http_reply *reply, mcp_call *c, rt_json 
         mcp_call *one RT_CLEANUP(mcp_call_releasep) = mcp_call_new(c->mcp, &r->caller);
         http_reply part = { 0 };
         one->peer = mcp_peer_keep(c->peer);
+        one->agents = rt_arena_str(&one->arena, c->agents);
         if (is_initialize(message) || mcp_is_modern_message(message))
             refuse(r, &part, one, 400, RT_MCP_INVALID_REQUEST, "Invalid Request: not in a batch");
         else if (mcp_kind_of(message) == MCP_REQUEST)
@@ -384,6 +385,10 @@ static bool post(http_request *r, http_reply *reply, rt_error *err)
     rt_json message;
     (void)err;
     c->trace = r->trace;
+    c->agents = rt_arena_str(&c->arena, http_param(r, "server"));
+    if (c->agents.len > 0 && !mcp_agents_check(c, &why))
+        return refuse(r, reply, c, 404, RT_MCP_INVALID_REQUEST,
+                      "there is no such server of agents");
     if (!rt_json_parse(r->body, &c->arena, &message, &why))
         return refuse(r, reply, c, 400, RT_MCP_PARSE_ERROR,
                       rt_arena_printf(&r->arena, "Parse error: %s", why.text).ptr);
@@ -485,6 +490,47 @@ const http_operation api_mcp_rows[] = {
                          { 400, HTTP_ANY, "A JSON-RPC error: no message, or broken" },
                          { 404, HTTP_ANY, "A JSON-RPC error: no such method, or session" }),
       .handler = post },
+    { .method = "POST",
+      .path = "/mcp/agents/{server}",
+      .id = "mcpAgents",
+      .tag = "MCP",
+      .summary = "As POST /mcp, to code agents as a server of their own",
+      .about = "The server is the name of a deployment, or an agent's id or name; its tools are "
+               "those agents and nothing else.",
+      .role = RT_ROLE_MEMBER,
+      .action = "use MCP",
+      .parameters = HTTP_PARAMETERS(SESSION_HEADER),
+      .request = HTTP_ANY,
+      .responses =
+          HTTP_RESPONSES({ 200, HTTP_ANY, "A JSON-RPC response" },
+                         { 200, HTTP_EVENTS, "Notifications, then the response" },
+                         { 202, NULL, "It was no request, and is taken" },
+                         { 400, HTTP_ANY, "A JSON-RPC error: no message, or broken" },
+                         { 404, HTTP_ANY, "A JSON-RPC error: no such server, method or session" }),
+      .handler = post },
+    { .method = "GET",
+      .path = "/mcp/agents/{server}",
+      .id = "mcpAgentsListen",
+      .tag = "MCP",
+      .summary = "What such a session has to say beside its answers",
+      .role = RT_ROLE_MEMBER,
+      .action = "use MCP",
+      .parameters = HTTP_PARAMETERS(SESSION_HEADER),
+      .responses = HTTP_RESPONSES({ 200, HTTP_EVENTS, "Notifications and requests" },
+                                  { 405, "Error", "Without a session: there is nothing to hear" }),
+      .errors = "404",
+      .handler = get },
+    { .method = "DELETE",
+      .path = "/mcp/agents/{server}",
+      .id = "mcpAgentsEnd",
+      .tag = "MCP",
+      .summary = "End such a session",
+      .role = RT_ROLE_MEMBER,
+      .action = "use MCP",
+      .parameters = HTTP_PARAMETERS(SESSION_HEADER),
+      .responses = HTTP_RESPONSES({ 204, NULL, "It is gone" }),
+      .errors = "404",
+      .handler = delete_session },
     { .method = "POST",
       .path = "/message",
       .id = "mcpMessage",

@@ -36,7 +36,8 @@ static void write_capabilities(const mcp_call *c, rt_json_writer *w)
         rt_jw_kraw(w, "completions", RT_STR("{}"));
     }
     rt_jw_end(w);
-    rt_jw_kstr(w, "instructions", RT_STR(INSTRUCTIONS));
+    if (c->agents.len == 0) /* agents speak for themselves */
+        rt_jw_kstr(w, "instructions", RT_STR(INSTRUCTIONS));
 }
 
 /* ---- introductions ---- */

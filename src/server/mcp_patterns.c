@@ -83,9 +83,11 @@ static bool forget(mcp_call *c, rt_json arguments, rt_json_writer *w, rt_error *
 
 static bool run(mcp_call *c, rt_json arguments, rt_json_writer *w, rt_error *err)
 {
-    rt_request request = {
-        .caller = c->caller, .surface = RT_STR("mcp"), .canceller = &c->canceller, .trace = c->trace
-    };
+    rt_request request = { .caller = c->caller,
+                           .surface = RT_STR("mcp"),
+                           .privacy = { .mode = RT_PRIVACY_TOKENS },
+                           .canceller = &c->canceller,
+                           .trace = c->trace };
     rt_pattern_run what = { .name = name_of(arguments),
                             .inputs = rt_json_get_c(arguments, "inputs") };
     rt_pattern_answer answer;

@@ -78,8 +78,8 @@ static bool search_tools(mcp_call *c, rt_json arguments, rt_json_writer *w)
     limit = RT_MAX((int64_t)1, RT_MIN(limit, (int64_t)TOOLS_SEARCH_MAX));
     size_t count = read_context(rt_json_get_c(arguments, "context_tools"), context);
     rt_json_begin(&in, &json);
-    tools_write_search(c->mcp->config->tools, query, context, count, (size_t)limit, has_related,
-                       &c->arena, &in);
+    tools_write_search(c->mcp->config->tools, c->caller.organisation_id, query, context, count,
+                       (size_t)limit, has_related, &c->arena, &in);
     mcp_write_structured(c, w, rt_buf_str(&json));
     return true;
 }
@@ -103,8 +103,8 @@ static bool describe_tool(mcp_call *c, rt_json arguments, rt_json_writer *w)
         rt_fail(&err, RT_NOT_FOUND, "there is no tool '%.*s': this server has no tools",
                 (int)RT_MIN(name.len, (size_t)80), name.ptr);
     if (!c->mcp->config->tools ||
-        !rt_tools_resolve(c->mcp->config->tools, name, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull,
-                          &c->arena, &tool, &err)) {
+        !rt_tools_resolve_for(c->mcp->config->tools, c->caller.organisation_id, name,
+                              rt_now_ns() + TOOLS_GATHER_MS * 1000000ull, &c->arena, &tool, &err)) {
         mcp_write_text(w, rt_str_of(err.text), true);
         return true;
     }
@@ -135,7 +135,9 @@ static rt_str known_servers(mcp_call *c)
     rt_tool *list = NULL;
     rt_str last = { 0 };
     rt_json_writer w;
-    size_t count = tools ? rt_tools_list(tools, (rt_str){ 0 }, &c->arena, &list) : 0;
+    size_t count =
+        tools ? rt_tools_list_for(tools, c->caller.organisation_id, (rt_str){ 0 }, &c->arena, &list)
+              : 0;
     rt_json_begin(&w, &text);
     rt_jw_object(&w);
     rt_jw_karray(&w, "available_servers");
@@ -331,6 +333,8 @@ bool mcp_list_tools(mcp_call *c, rt_json_writer *w)
 {
     if (!mcp_check_cursor(c))
         return false;
+    if (c->agents.len > 0)
+        return mcp_agents_list(c, w);
     rt_jw_karray(w, "tools");
     if (c->mcp->config->has_mcp_fixture) /* first: the suite calls the first one blindly */
         for (const mcp_tool *tool = mcp_fixture_tools; tool->name; tool++)
@@ -377,6 +381,8 @@ bool mcp_call_tool(mcp_call *c, rt_json_writer *w)
     if (!rt_json_is_absent(arguments) && rt_json_type(arguments) != RT_JSON_OBJECT)
         return mcp_fail(c, RT_MCP_INVALID_PARAMS, (rt_str){ 0 },
                         "Invalid params: arguments must be an object");
+    if (c->agents.len > 0)
+        return mcp_agents_call(c, name, arguments, w);
     if (!tool)
         return proxy(c, name, arguments, w);
     if (c->caller.role < tool->role)

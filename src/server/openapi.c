@@ -259,9 +259,10 @@ static void write_responses(rt_json_writer *w, const http_operation *op, bool is
         if (has_own(op, errors[i].status) || !is_possible(op, i, is_auth_required))
             continue;
         status_key(w, errors[i].status);
-        const char *prefix = op->flags & HTTP_AGENT_ERRORS   ? "Agent"
-                             : op->flags & HTTP_SKILL_ERRORS ? "Skill"
-                                                             : "";
+        const char *prefix = op->flags & HTTP_AGENT_ERRORS        ? "Agent"
+                             : op->flags & HTTP_SKILL_ERRORS      ? "Skill"
+                             : op->flags & HTTP_CODE_AGENT_ERRORS ? "CodeAgent"
+                                                                  : "";
         write_ref(w, "responses", prefix, errors[i].name);
     }
     rt_jw_end(w);
@@ -355,6 +356,7 @@ static void write_components(rt_json_writer *w, bool is_auth_required)
     write_shared_responses(w, "", "Error");
     write_shared_responses(w, "Agent", "AgentError");
     write_shared_responses(w, "Skill", "SkillError");
+    write_shared_responses(w, "CodeAgent", "CodeAgentError");
     rt_jw_end(w);
     if (is_auth_required)
         rt_jw_kraw(w, "securitySchemes",

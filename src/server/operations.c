@@ -10,12 +10,15 @@
 #include <time.h>
 
 static const http_operation *const groups[] = {
-    api_meta_rows,          api_docs_rows,       api_execution_rows, api_record_rows,
-    api_session_rows,       api_file_rows,       api_artifact_rows,  api_tool_rows,
-    api_approval_rows,      api_pattern_rows,    api_agent_rows,     api_toolkit_rows,
-    api_agent_pattern_rows, api_agent_data_rows, api_report_rows,    api_admin_rows,
-    api_people_rows,        api_privacy_rows,    api_mcp_rows,       api_skill_rows,
-    api_memory_rows
+    api_meta_rows,          api_docs_rows,           api_execution_rows,
+    api_record_rows,        api_session_rows,        api_file_rows,
+    api_artifact_rows,      api_tool_rows,           api_approval_rows,
+    api_pattern_rows,       api_agent_rows,          api_toolkit_rows,
+    api_agent_pattern_rows, api_agent_data_rows,     api_report_rows,
+    api_admin_rows,         api_people_rows,         api_privacy_rows,
+    api_mcp_rows,           api_skill_rows,          api_memory_rows,
+    api_code_agent_rows,    api_code_agent_use_rows, api_code_agent_report_rows,
+    api_budget_rows
 };
 
 const http_operation *operations_at(size_t i)
@@ -37,12 +40,12 @@ bool rt_server_operation_at(size_t i, rt_server_operation *out)
 
 /* ---- routing ---- */
 
-/* How well a path fits: 0 not at all, more for each literal segment, and the earlier the more. */
-static uint64_t match(const char *pattern, const http_target *target, http_route *out)
+/* How well a path fits from segment i on: 0 not at all, more for each literal segment, and the
+ * earlier the more. */
+static uint64_t match(const char *pattern, const http_target *target, size_t i, http_route *out)
 {
     rt_str rest = rt_str_of(pattern + 1), piece;
     uint64_t score = 1;
-    size_t i = 0;
     out->param_count = 0;
     for (; rt_str_cut(&rest, '/', &piece); i++) {
         if (i == target->segment_count)
@@ -66,6 +69,16 @@ static uint64_t match(const char *pattern, const http_target *target, http_route
     return i == target->segment_count ? score : 0;
 }
 
+/* The same operation at its second address. */
+static uint64_t match_row(const http_operation *row, const http_target *target, http_route *out)
+{
+    uint64_t score = match(row->path, target, 0, out);
+    if (score > 0 || !(row->flags & HTTP_TWICE) || target->segment_count < 3 ||
+        !rt_str_eq_c(target->segments[0], "api") || !rt_str_eq_c(target->segments[1], "v1"))
+        return score;
+    return match(row->path, target, 2, out);
+}
+
 static void allow(char list[64], const char *method)
 {
     size_t used = strlen(list);
@@ -85,7 +98,7 @@ void operations_route(rt_str method, const http_target *target, http_route *out)
     for (size_t g = 0; g < RT_COUNT(groups); g++) {
         for (row = groups[g]; row->method; row++) {
             http_route found;
-            uint64_t score = match(row->path, target, &found);
+            uint64_t score = match_row(row, target, &found);
             if (score == 0)
                 continue;
             allow(out->allow, row->method);

@@ -51,6 +51,8 @@ typedef enum http_flag {
     HTTP_PAGE = 4,          /* for people: a link on a foreign page may lead here */
     HTTP_OPTIONAL_BODY = 8, /* the body may be missing */
     HTTP_SKILL_ERRORS = 16, /* {"detail":…}, and 422 for what makes no sense */
+    HTTP_TWICE = 32,        /* also under /api/v1, which older clients put before the path */
+    HTTP_CODE_AGENT_ERRORS = 64, /* {"error":…}, {"error":"Forbidden","message":…} */
 } http_flag;
 
 typedef struct http_operation {
@@ -69,6 +71,8 @@ typedef struct http_operation {
 #define HTTP_PARAMETERS(...) ((const http_parameter[]){ __VA_ARGS__, { .name = NULL } })
 #define HTTP_RESPONSES(...)  ((const http_response[]){ __VA_ARGS__, { .status = 0 } })
 
+extern const http_operation api_code_agent_rows[], api_code_agent_use_rows[],
+    api_code_agent_report_rows[], api_budget_rows[];
 extern const http_operation api_meta_rows[], api_docs_rows[], api_execution_rows[],
     api_record_rows[], api_session_rows[], api_file_rows[], api_artifact_rows[], api_agent_rows[],
     api_admin_rows[], api_people_rows[], api_report_rows[], api_mcp_rows[], api_tool_rows[],

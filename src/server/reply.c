@@ -201,6 +201,33 @@ static void write_skill(unsigned status, rt_str message, rt_json_writer *w)
     rt_jw_end(w);
 }
 
+/* "MISSING_CODE: 'code' is empty" has a code of its own. */
+static rt_str code_in(rt_str message)
+{
+    size_t len = 0;
+    while (len < message.len &&
+           ((message.ptr[len] >= 'A' && message.ptr[len] <= 'Z') || message.ptr[len] == '_'))
+        len++;
+    bool is_code = len > 3 && len < message.len && message.ptr[len] == ':';
+    return is_code ? rt_str_slice(message, 0, len) : RT_STR("VALIDATION_ERROR");
+}
+
+static void write_code_agent(unsigned status, rt_str message, rt_json_writer *w)
+{
+    rt_jw_object(w);
+    if (status == 401) {
+        rt_jw_kstr(w, "error", RT_STR("Unauthorized"));
+    } else if (status == 403) {
+        rt_jw_kstr(w, "error", RT_STR("Forbidden"));
+        rt_jw_kstr(w, "message", message);
+    } else {
+        rt_jw_kstr(w, "error", message);
+        if (status == 400)
+            rt_jw_kstr(w, "code", code_in(message));
+    }
+    rt_jw_end(w);
+}
+
 void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
 {
     unsigned status = reply->status ? reply->status : (unsigned)rt_code_http(err->code);
@@ -226,6 +253,8 @@ void server_reply_error(http_request *r, http_reply *reply, const rt_error *err)
         write_agent(r, status, message, &w);
     else if (is_skill)
         write_skill(status, message, &w);
+    else if (r->operation && (r->operation->flags & HTTP_CODE_AGENT_ERRORS))
+        write_code_agent(status, message, &w);
     else
         write_native(r, status, err, message, &w);
 }

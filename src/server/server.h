@@ -22,6 +22,7 @@
 #ifndef RT_SERVER_SERVER_H
 #define RT_SERVER_SERVER_H
 
+#include "agents/agents.h"
 #include "base/base.h"
 #include "engine/engine.h"
 #include "skills/skills.h"
@@ -52,6 +53,7 @@ typedef struct rt_server_config {
     rt_str version;          /* empty: the program's */
     const char *docs_dir;    /* the API reference's files; NULL: "docs" beside the program */
     bool is_agent_api_off;   /* the feature flag of /api/agent: every call is refused with 503 */
+    double budget_usd_month; /* of an organisation that has set none; 0: no limit */
     unsigned retention_days; /* what POST /v1/retention takes when it is told nothing; 0: 90 */
 
     rt_engine *engine; /* these outlive the server */
@@ -62,6 +64,8 @@ typedef struct rt_server_config {
     rt_telemetry *telemetry;
     rt_tools *tools;      /* NULL: there are none */
     rt_skills *skills;    /* the same */
+    rt_agents *agents;    /* code agents */
+    rt_str mcp_agents;    /* over stdio, serve these agents alone ("adder,csv-profile"); or empty */
     bool has_mcp_fixture; /* what the MCP conformance suite looks for; never for real clients */
 } rt_server_config;
 

@@ -10,10 +10,11 @@ static void write_score(rt_json_writer *w, const char *key, double score)
     rt_jw_kdouble(w, key, (double)(int64_t)(score * 1000 + 0.5) / 1000);
 }
 
-static void write_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_json_writer *w)
+static void write_related(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena,
+                          rt_json_writer *w)
 {
     rt_tool_related related[RELATED_MAX];
-    size_t count = rt_tools_related(tools, name, arena, related, RT_COUNT(related));
+    size_t count = rt_tools_related(tools, audience, name, arena, related, RT_COUNT(related));
     rt_jw_karray(w, "related_tools");
     for (size_t i = 0; i < count; i++) {
         rt_jw_object(w);
@@ -26,15 +27,16 @@ static void write_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_json
     rt_jw_end(w);
 }
 
-void tools_write_search(rt_tools *tools, rt_str query, const rt_str *context, size_t context_count,
-                        size_t limit, bool has_related, rt_arena *arena, rt_json_writer *w)
+void tools_write_search(rt_tools *tools, rt_str audience, rt_str query, const rt_str *context,
+                        size_t context_count, size_t limit, bool has_related, rt_arena *arena,
+                        rt_json_writer *w)
 {
     rt_tool_hit hits[TOOLS_SEARCH_MAX];
     rt_tool_graph graph = { .alpha = 1 };
     size_t count = 0;
     if (tools) {
         rt_tools_gather(tools, rt_now_ns() + TOOLS_GATHER_MS * 1000000ull);
-        count = rt_tools_search_with(tools, query, context, context_count, arena, hits,
+        count = rt_tools_search_with(tools, audience, query, context, context_count, arena, hits,
                                      RT_MIN(limit, RT_COUNT(hits)), &graph);
     }
     rt_jw_object(w);
@@ -48,7 +50,7 @@ void tools_write_search(rt_tools *tools, rt_str query, const rt_str *context, si
         write_score(w, "graph_score", hits[i].graph);
         write_score(w, "final_score", hits[i].score);
         if (has_related)
-            write_related(tools, hits[i].tool.name, arena, w);
+            write_related(tools, audience, hits[i].tool.name, arena, w);
         rt_jw_end(w);
     }
     rt_jw_end(w);

@@ -101,6 +101,7 @@ static bool call(rt_provider *self, const rt_tool_call *asked, rt_arena *arena, 
 static void health(rt_provider *self, rt_json_writer *w)
 {
     rt_jw_object(w);
+    rt_jw_kstr(w, "server", rt_str_of(self->name));
     rt_jw_kstr(w, "status", RT_STR("healthy"));
     rt_jw_ku64(w, "tools", rt_skills_count(((provider *)self)->skills));
     rt_jw_end(w);

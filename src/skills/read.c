@@ -346,10 +346,19 @@ static bool names_word(rt_str code, rt_str word)
     }
 }
 
+static bool has_wrapper(const rt_language *language)
+{
+    static const char *const names[] = { "python", "javascript", "typescript", "bash" };
+    for (size_t i = 0; language && i < RT_COUNT(names); i++)
+        if (strcmp(language->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 bool skills_check_handler(skill *s, rt_error *err)
 {
     const rt_language *language = rt_language_of_file(s->file);
-    if (!language)
+    if (!has_wrapper(language))
         return rt_fail(err, RT_INVALID, "%.*s: a handler ends in .py, .js, .ts or .sh",
                        RT_FMT(s->file));
     s->shown.language = rt_str_of(language->name);

@@ -31,7 +31,8 @@ bool rt_skills_open(const rt_skills_config *config, rt_skills **out, rt_error *e
     if (s->config.timeout_ms == 0)
         s->config.timeout_ms = TIMEOUT_DEFAULT_MS;
     pthread_mutex_init(&s->lock, NULL);
-    catalogue *first RT_CLEANUP(skills_catalogue_dropp) = skills_hold(s, true);
+    catalogue *first = skills_hold(s, true);
+    skills_catalogue_dropp(&first);
     *out = s;
     return true;
 }

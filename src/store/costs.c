@@ -58,12 +58,14 @@ bool store_cost_add(rt_tx *tx, const rt_execution_row *row, rt_error *err)
         store_u64(row->tokens_cached),
         rt_sql_double((double)row->duration_us / 1000),
         rt_sql_double(row->traditional_cost_usd),
+        rt_sql_double((double)row->gpu_us / 60e6),
     };
     if (!rt_sql(tx,
                 "INSERT INTO costs (organisation_id, date, period, executions, succeeded, failed,"
-                " cost_usd, tokens, tokens_saved, tokens_cached, total_ms, traditional_cost_usd)"
-                " VALUES ($1, $2, 'daily', 1, $4, $5, $6, $7, $8, $9, $10, $11),"
-                " ($1, $3, 'monthly', 1, $4, $5, $6, $7, $8, $9, $10, $11)"
+                " cost_usd, tokens, tokens_saved, tokens_cached, total_ms, traditional_cost_usd,"
+                " gpu_minutes)"
+                " VALUES ($1, $2, 'daily', 1, $4, $5, $6, $7, $8, $9, $10, $11, $12),"
+                " ($1, $3, 'monthly', 1, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
                 " ON CONFLICT (organisation_id, date, period) DO UPDATE SET"
                 " executions = costs.executions + 1,"
                 " succeeded = costs.succeeded + excluded.succeeded,"
@@ -74,7 +76,8 @@ bool store_cost_add(rt_tx *tx, const rt_execution_row *row, rt_error *err)
                 " tokens_cached = costs.tokens_cached + excluded.tokens_cached,"
                 " total_ms = costs.total_ms + excluded.total_ms,"
                 " traditional_cost_usd ="
-                " costs.traditional_cost_usd + excluded.traditional_cost_usd",
+                " costs.traditional_cost_usd + excluded.traditional_cost_usd,"
+                " gpu_minutes = costs.gpu_minutes + excluded.gpu_minutes",
                 values, RT_COUNT(values), NULL, NULL, err) ||
         !add_to_key(tx, row, month, err))
         return rt_wrap(err, "costs");
@@ -84,7 +87,7 @@ bool store_cost_add(rt_tx *tx, const rt_execution_row *row, rt_error *err)
 /* -- Reading ----------------------------------------------------------------------------------- */
 
 /* What a row or a summary is made of. */
-#define SUMS 9
+#define SUMS 10
 
 static void set_sums(rt_cost_row *row, store_figure figures[SUMS])
 {
@@ -98,6 +101,7 @@ static void set_sums(rt_cost_row *row, store_figure figures[SUMS])
         { STORE_SUM_USD("cost_usd"), NULL, &row->cost_usd },
         { STORE_SUM_USD("total_ms"), NULL, &row->total_ms },
         { STORE_SUM_USD("traditional_cost_usd"), NULL, &row->traditional_cost_usd },
+        { STORE_SUM_USD("gpu_minutes"), NULL, &row->gpu_minutes },
     };
     memcpy(figures, sums, sizeof(sums));
 }

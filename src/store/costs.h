@@ -16,6 +16,7 @@ typedef struct rt_cost_row {
     double cost_usd, average_cost_usd;
     uint64_t tokens, tokens_saved, tokens_cached;
     double average_ms, total_ms;
+    double gpu_minutes; /* of runs that had GPUs, by the time each had one */
     double traditional_cost_usd, savings_percent;
 } rt_cost_row;
 

@@ -74,6 +74,7 @@ static void add_filters(store_query *query, const rt_execution_filter *f)
         { "agent_type", f->agent_type },
         { "tool_id", f->tool_id },
         { "code_agent_id", f->code_agent_id },
+        { "workflow_execution_id", f->workflow_execution_id },
     };
     for (size_t i = 0; i < RT_COUNT(filters); i++)
         store_query_filter(query, filters[i].column, filters[i].value);

@@ -7,11 +7,12 @@
  */
 #include "store/tables_internal.h"
 
+#define DAY_MS "86400000"
+
 /* Who is asked about, and in which transaction. */
 typedef struct scope {
     rt_tx *tx;
-    rt_str organisation_id;
-    uint64_t since_ms;
+    const rt_execution_scope *runs;
     rt_arena *arena;
 } scope;
 
@@ -19,9 +20,12 @@ typedef struct scope {
 static void add_scope(store_query *query, const scope *of)
 {
     store_query_add(query, " FROM executions WHERE status NOT IN ('QUEUED', 'RUNNING')");
-    store_query_filter(query, "organisation_id", of->organisation_id);
-    if (of->since_ms)
-        store_query_value(query, " AND created_ms >= ", store_u64(of->since_ms));
+    store_query_filter(query, "organisation_id", of->runs->organisation_id);
+    store_query_filter(query, "code_agent_id", of->runs->code_agent_id);
+    if (of->runs->is_agents_only)
+        store_query_add(query, " AND code_agent_id IS NOT NULL");
+    if (of->runs->since_ms)
+        store_query_value(query, " AND created_ms >= ", store_u64(of->runs->since_ms));
 }
 
 typedef struct counted {
@@ -116,20 +120,48 @@ static bool read_groups(const scope *of, const char *column, rt_execution_group 
     return true;
 }
 
+static bool read_days(const scope *of, rt_execution_stats *out, rt_error *err)
+{
+    store_query query RT_CLEANUP(store_query_done) = { 0 };
+    rt_rows rows;
+    store_query_add(&query, "SELECT created_ms / " DAY_MS ", COUNT(*), " STORE_COUNT(
+                                "status = 'SUCCESS'"));
+    add_scope(&query, of);
+    store_query_add(&query, " GROUP BY 1 ORDER BY 1");
+    if (!store_query_run(&query, of->tx, of->arena, &rows, err))
+        return rt_wrap(err, "count executions by day");
+    out->days = rt_arena_alloc(of->arena, (rows.count + 1) * sizeof(*out->days));
+    out->day_count = rows.count;
+    for (size_t i = 0; i < rows.count; i++)
+        out->days[i] = (rt_execution_day){
+            .start_ms = (uint64_t)rt_rows_at(&rows, i, 0).i64 * (24 * 3600 * 1000ull),
+            .count = (uint64_t)rt_rows_at(&rows, i, 1).i64,
+            .succeeded = (uint64_t)rt_rows_at(&rows, i, 2).i64,
+        };
+    return true;
+}
+
 bool rt_execution_stats_get(rt_store *store, rt_str organisation_id, uint64_t since_ms,
                             rt_arena *arena, rt_execution_stats *out, rt_error *err)
+{
+    rt_execution_scope all = { .organisation_id = organisation_id, .since_ms = since_ms };
+    return rt_execution_stats_of(store, &all, arena, out, err);
+}
+
+bool rt_execution_stats_of(rt_store *store, const rt_execution_scope *runs, rt_arena *arena,
+                           rt_execution_stats *out, rt_error *err)
 {
     rt_tx *tx RT_CLEANUP(rt_tx_rollbackp) = NULL;
     rt_execution_stats stats = { 0 };
     counted more = { 0 };
     if (!rt_tx_begin(store, RT_TX_READ, &tx, err))
         return rt_wrap(err, "figures of executions");
-    scope of = { tx, organisation_id, since_ms, arena };
+    scope of = { tx, runs, arena };
     if (!read_totals(&of, &stats, &more, err) ||
         !read_percentiles(&of, more.with_duration, &stats, err) ||
         !read_groups(&of, "language", &stats.by_language, &stats.language_count, err) ||
         !read_groups(&of, "runtime", &stats.by_runtime, &stats.runtime_count, err) ||
-        !rt_tx_commit(&tx, err))
+        !read_days(&of, &stats, err) || !rt_tx_commit(&tx, err))
         return rt_wrap(err, "figures of executions");
     *out = stats;
     return true;

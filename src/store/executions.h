@@ -17,7 +17,7 @@ typedef struct rt_execution_row {
     rt_str actor_type; /* user, key, subagent, … */
     rt_str agent_type; /* claude, gpt-4, … as the caller says */
     rt_str surface;    /* rest, agent-api, mcp, … */
-    rt_str session_id, tool_id, code_agent_id, workflow_execution_id, node_id;
+    rt_str session_id, tool_id, code_agent_id, code_agent_version, workflow_execution_id, node_id;
     rt_str skill_name, skill_version;
     rt_str idempotency_key; /* {NULL, 0}: none */
     rt_str request_hash;    /* of what was asked under that key, so that another use is noticed */
@@ -31,7 +31,7 @@ typedef struct rt_execution_row {
     rt_str code_hash, input_hash, output_hash, transcript_hash;
     uint64_t code_bytes, input_bytes, output_bytes;
     uint64_t memory_limit_bytes, timeout_ms;
-    uint64_t duration_us, cpu_us, memory_peak_bytes;
+    uint64_t duration_us, cpu_us, gpu_us, memory_peak_bytes; /* gpu_us: all GPUs together */
     bool is_timed_out, is_cached;
     bool has_validation, is_validation_passed;
     bool is_pii_in, is_pii_out, is_pii_masked;
@@ -69,8 +69,8 @@ bool rt_execution_get(rt_store *store, rt_str organisation_id, rt_str id, rt_are
 
 typedef struct rt_execution_filter {
     rt_str organisation_id; /* empty: all */
-    rt_str status, language, session_id, user_id, agent_type, tool_id,
-        code_agent_id;           /* empty: any */
+    rt_str status, language, session_id, user_id, agent_type, tool_id, code_agent_id,
+        workflow_execution_id;   /* empty: any */
     uint64_t since_ms, until_ms; /* 0: open */
     rt_str cursor;               /* of the page before; empty: the first */
     unsigned limit;              /* 1 to 500; 0: 50 */
@@ -93,6 +93,11 @@ typedef struct rt_execution_group {
     double average_ms;
 } rt_execution_group;
 
+typedef struct rt_execution_day {
+    uint64_t start_ms; /* of the day, UTC */
+    uint64_t count, succeeded;
+} rt_execution_day;
+
 /* Of runs that have ended. A percentile is at floor(n * p) of the sorted durations above 0. */
 typedef struct rt_execution_stats {
     uint64_t total, succeeded;
@@ -105,7 +110,19 @@ typedef struct rt_execution_stats {
     uint64_t tokens, tokens_saved;
     rt_execution_group *by_language, *by_runtime;
     size_t language_count, runtime_count;
+    rt_execution_day *days; /* that had any, in their order */
+    size_t day_count;
 } rt_execution_stats;
+
+/* Whose runs; all of it may be empty. */
+typedef struct rt_execution_scope {
+    rt_str organisation_id, code_agent_id;
+    bool is_agents_only; /* runs of code agents */
+    uint64_t since_ms;
+} rt_execution_scope;
+
+bool rt_execution_stats_of(rt_store *store, const rt_execution_scope *scope, rt_arena *arena,
+                           rt_execution_stats *out, rt_error *err);
 
 bool rt_execution_stats_get(rt_store *store, rt_str organisation_id, uint64_t since_ms,
                             rt_arena *arena, rt_execution_stats *out, rt_error *err);

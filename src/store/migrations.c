@@ -23,6 +23,7 @@ EMBED(store_step_0002, "0002_approvals.sql");
 EMBED(store_step_0003, "0003_tools.sql");
 EMBED(store_step_0004, "0004_learning.sql");
 EMBED(store_step_0005, "0005_skills.sql");
+EMBED(store_step_0006, "0006_agents.sql");
 
 static const struct step {
     unsigned version;
@@ -34,6 +35,7 @@ static const struct step {
     { 3, "tools", store_step_0003 },
     { 4, "learning", store_step_0004 },
     { 5, "skills", store_step_0005 },
+    { 6, "agents", store_step_0006 },
 };
 
 static const struct {
@@ -41,6 +43,7 @@ static const struct {
 } dialect[] = {
     { { "BIGSERIAL PRIMARY KEY", 21 }, { "INTEGER PRIMARY KEY", 19 } },
     { { "ADD COLUMN IF NOT EXISTS", 24 }, { "ADD COLUMN", 10 } }, /* SQLite runs a step once */
+    { { "CREATE OR REPLACE VIEW", 22 }, { "CREATE VIEW IF NOT EXISTS", 25 } },
 };
 
 static const char ledger[] = "CREATE TABLE IF NOT EXISTS schema_migrations (\n"

@@ -63,6 +63,14 @@ static const struct {
     { "UPDATE skills SET created_by = $3 WHERE organisation_id = $1 AND created_by = $2",
       { ORGANISATION, USER, USER_HASH },
       0 },
+    /* What they made for others stays; that it was they does not. */
+    { "UPDATE code_agent_versions SET user_id = NULL WHERE user_id = $2 AND code_agent_id IN"
+      " (SELECT id FROM code_agents WHERE organisation_id = $1)",
+      { ORGANISATION, USER },
+      0 },
+    { "UPDATE code_agents SET user_id = NULL WHERE organisation_id = $1 AND user_id = $2",
+      { ORGANISATION, USER },
+      0 },
     { "DELETE FROM snippets WHERE organisation_id = $1 AND user_id = $2",
       { ORGANISATION, USER },
       offsetof(rt_erasure, snippets) },

@@ -129,7 +129,8 @@ static unsigned count_cells(rt_store *store, rt_str needle)
                           is_sqlite ? "SELECT name FROM sqlite_master WHERE type = 'table'"
                                     : "SELECT CAST(table_name AS TEXT) FROM"
                                       " information_schema.tables"
-                                      " WHERE table_schema = current_schema()",
+                                      " WHERE table_schema = current_schema()"
+                                      " AND table_type = 'BASE TABLE'",
                           NULL, 0, &arena, &tables, &err),
               "%s", err.text);
     cr_assert_geq(tables.count, 15);

@@ -23,6 +23,7 @@
 #include "store/accounts.h"   /* organisations, workspaces, users, API keys */
 #include "store/executions.h" /* one row per run, with its provenance, cost and audit */
 #include "store/audit.h"      /* who did what; the chain and its verification */
+#include "store/budgets.h"    /* what a month may cost, and that it was told in time */
 #include "store/costs.h"      /* daily and monthly rows, summaries */
 #include "store/sessions.h"   /* which node owns which session */
 #include "store/approvals.h"  /* what waits for a person's word */
@@ -30,6 +31,8 @@
 #include "store/memories.h"   /* artifacts that are kept for later */
 #include "store/skills.h"     /* skills that were registered */
 #include "store/artifacts.h"  /* what runs left behind, for a while; encrypted on disk */
+#include "store/agents.h"     /* code agents and their versions */
+#include "store/objects.h"    /* what is too large for a row, for good; encrypted on disk */
 #include "store/people.h"     /* erase, export, retention */
 #include "store/vault.h"      /* AES-GCM, the key file, secrets */
 #include "store/cache.h"      /* results that need not be computed again */

@@ -164,4 +164,10 @@ void rt_span_end(rt_telemetry *t, rt_span *span); /* once; a second end does not
 /* `properties` is a JSON object, or empty. What is bigger or no object is dropped and counted. */
 void rt_event_send(rt_telemetry *t, rt_str event, rt_str distinct_id, rt_str properties);
 
+/* -- Webhooks ---------------------------------------------------------------------------------- */
+
+/* One POST of JSON to where the operator said, scrubbed like everything that is sent; waits for the
+ * answer, at most timeout_ms. */
+bool rt_webhook_send(rt_str url, rt_str json, uint64_t timeout_ms, rt_error *err);
+
 #endif

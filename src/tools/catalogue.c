@@ -39,7 +39,9 @@ void tools_list_drop(tools_list *list)
 
 static int by_name(const void *a, const void *b)
 {
-    return rt_str_cmp(((const rt_tool *)a)->name, ((const rt_tool *)b)->name);
+    const rt_tool *x = a, *y = b;
+    int order = rt_str_cmp(x->name, y->name);
+    return order ? order : rt_str_cmp(x->audience, y->audience);
 }
 
 static uint64_t fingerprint(const tools_catalogue *c)
@@ -93,9 +95,17 @@ void tools_catalogue_dropp(tools_catalogue **catalogue)
     free(c);
 }
 
-const rt_tool *tools_catalogue_find(const tools_catalogue *c, rt_str name)
+bool tools_is_for(const rt_tool *tool, rt_str audience)
 {
-    return bsearch(&(rt_tool){ .name = name }, c->tools, c->count, sizeof(*c->tools), by_name);
+    return tool->audience.len == 0 || rt_str_eq(tool->audience, audience);
+}
+
+const rt_tool *tools_catalogue_find(const tools_catalogue *c, rt_str audience, rt_str name)
+{
+    rt_tool wanted = { .name = name, .audience = audience };
+    const rt_tool *own = bsearch(&wanted, c->tools, c->count, sizeof(*c->tools), by_name);
+    wanted.audience = (rt_str){ 0 };
+    return own ? own : bsearch(&wanted, c->tools, c->count, sizeof(*c->tools), by_name);
 }
 
 /* Letters and digits in lower case, one at a time; 0 at the end. The colon is a letter here. */
@@ -121,11 +131,11 @@ bool tools_same_name(rt_str a, rt_str b)
     }
 }
 
-const rt_tool *tools_catalogue_mean(const tools_catalogue *c, rt_str written)
+const rt_tool *tools_catalogue_mean(const tools_catalogue *c, rt_str audience, rt_str written)
 {
-    const rt_tool *exact = tools_catalogue_find(c, written);
+    const rt_tool *exact = tools_catalogue_find(c, audience, written);
     for (size_t i = 0; !exact && i < c->count; i++)
-        if (tools_same_name(c->tools[i].name, written))
+        if (tools_is_for(&c->tools[i], audience) && tools_same_name(c->tools[i].name, written))
             return &c->tools[i];
     return exact;
 }
@@ -138,7 +148,8 @@ void tools_copy(const rt_tool *from, bool with_schemas, rt_arena *arena, rt_tool
                      .description = rt_arena_str(arena, from->description),
                      .category = rt_arena_str(arena, from->category),
                      .version = rt_arena_str(arena, from->version),
-                     .flags = from->flags };
+                     .flags = from->flags,
+                     .audience = rt_arena_str(arena, from->audience) };
     if (with_schemas) {
         to->input_schema = rt_arena_str(arena, from->input_schema);
         to->output_schema = rt_arena_str(arena, from->output_schema);

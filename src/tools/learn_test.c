@@ -248,7 +248,7 @@ STORE_TEST(learning, tools_that_are_called_together_are_related)
     call_in(tools, "exec_2", "git:third");
     rt_tools_close(tools);
     tools = open_tools(store, &provider);
-    size_t count = rt_tools_related(tools, RT_STR("git:told"), &arena, related, 4);
+    size_t count = rt_tools_related(tools, RT_STR(""), RT_STR("git:told"), &arena, related, 4);
     cr_assert_eq(count, 2);
     cr_expect(rt_str_eq_c(related[0].name, "git:silent") && related[0].is_before &&
               related[0].score == 0.8);
@@ -266,8 +266,8 @@ Test(learning, a_search_with_a_context_prefers_what_is_called_with_it)
     rt_str context[] = { RT_STR("git:told") };
     call_in(tools, "exec_1", "git:told");
     call_in(tools, "exec_1", "git:third");
-    size_t count =
-        rt_tools_search_with(tools, RT_STR("lists commits"), context, 1, &arena, hits, 3, &graph);
+    size_t count = rt_tools_search_with(tools, (rt_str){ 0 }, RT_STR("lists commits"), context, 1,
+                                        &arena, hits, 3, &graph);
     cr_assert_eq(count, 3);
     cr_expect(graph.edges == 1 && graph.alpha > 0.66 && graph.alpha < 0.67);
     cr_expect(rt_str_eq_c(hits[0].tool.name, "git:third") && hits[0].graph == 1);

@@ -54,11 +54,11 @@ rt_str rt_prompt_system(rt_tools *tools, rt_arena *arena)
     return rt_arena_str(arena, rt_buf_str(&text));
 }
 
-rt_str rt_prompt_tools(rt_tools *tools, rt_str category, rt_arena *arena)
+rt_str rt_prompt_tools(rt_tools *tools, rt_str audience, rt_str category, rt_arena *arena)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_tool *list = NULL;
-    size_t count = tools ? rt_tools_list(tools, category, arena, &list) : 0;
+    size_t count = tools ? rt_tools_list_for(tools, audience, category, arena, &list) : 0;
     size_t shown = RT_MIN(count, (size_t)RT_PROMPT_TOOLS_MAX);
     rt_buf_addf(&text, "Available tools (%zu):\n", count);
     for (size_t i = 0; i < shown; i++)
@@ -114,8 +114,8 @@ static void write_code(const rt_toolbox_tool *tool, rt_arena *arena, rt_buf *tex
         RT_FMT(tool->id));
 }
 
-bool rt_prompt_tool(rt_tools *tools, rt_store *store, rt_str name, rt_arena *arena, rt_str *out,
-                    rt_error *err)
+bool rt_prompt_tool(rt_tools *tools, rt_store *store, rt_str audience, rt_str name, rt_arena *arena,
+                    rt_str *out, rt_error *err)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
     rt_str id = name, prefix = RT_STR(RT_TOOLBOX ":");
@@ -129,7 +129,7 @@ bool rt_prompt_tool(rt_tools *tools, rt_store *store, rt_str name, rt_arena *are
     if (!tools)
         return rt_fail(err, RT_NOT_FOUND, "Tool not found: %.*s",
                        (int)RT_MIN(name.len, (size_t)100), name.ptr);
-    if (!rt_tools_find(tools, name, arena, &tool, err))
+    if (!rt_tools_find_for(tools, audience, name, arena, &tool, err))
         return false;
     write_head(&tool, arena, &text);
     if (has_code)

@@ -61,17 +61,18 @@ Test(prompts, a_category_is_listed_and_a_tool_explained)
     rt_store *store RT_CLEANUP(rt_store_closep) = open_store();
     rt_tools *tools RT_CLEANUP(rt_tools_closep) = open_tools(store);
     rt_error err = { 0 };
-    rt_str text = rt_prompt_tools(tools, RT_STR("data"), &arena);
+    rt_str text = rt_prompt_tools(tools, RT_STR(""), RT_STR("data"), &arena);
     has(text, "Available tools (2):\n1. toolbox:csv_parser: ");
     static const char *const names[] = { "toolbox:csv_parser", "csv_parser", "CSV Parser" };
     for (size_t i = 0; i < RT_COUNT(names); i++) {
-        cr_assert(rt_prompt_tool(tools, store, rt_str_of(names[i]), &arena, &text, &err), "%s",
-                  err.text);
+        cr_assert(
+            rt_prompt_tool(tools, store, RT_STR(""), rt_str_of(names[i]), &arena, &text, &err),
+            "%s", err.text);
         has(text, "Tool: toolbox:csv_parser\n");
         has(text, "```python\n");
         has(text, "csvParser(args");
         has(text, "Packages, used where installed: pandas, numpy");
     }
-    cr_assert(!rt_prompt_tool(tools, store, RT_STR("nobody"), &arena, &text, &err));
+    cr_assert(!rt_prompt_tool(tools, store, RT_STR(""), RT_STR("nobody"), &arena, &text, &err));
     cr_expect_eq(err.code, RT_NOT_FOUND);
 }

@@ -14,7 +14,7 @@
 
 #include "tools/tools_internal.h"
 
-enum { TOOLS_PER_PROVIDER_MAX = 100000, TOOL_NAME_MAX = 100, BROWSE_TEXT_MAX = 120 };
+enum { TOOLS_PER_PROVIDER_MAX = 100000, TOOL_NAME_MAX = 100 };
 
 typedef struct entry {
     rt_tools *tools;
@@ -133,7 +133,7 @@ static void publish(rt_tools *t)
     free(lists);
 }
 
-static tools_catalogue *current(rt_tools *t)
+tools_catalogue *tools_current(rt_tools *t)
 {
     pthread_mutex_lock(&t->lock);
     tools_catalogue *c = tools_catalogue_hold(t->catalogue);
@@ -348,22 +348,30 @@ void rt_tools_settle(rt_tools *t)
 
 size_t rt_tools_list(rt_tools *t, rt_str category, rt_arena *arena, rt_tool **out)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    return rt_tools_list_for(t, (rt_str){ 0 }, category, arena, out);
+}
+
+size_t rt_tools_list_for(rt_tools *t, rt_str audience, rt_str category, rt_arena *arena,
+                         rt_tool **out)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
     size_t count = 0;
     *out = rt_arena_alloc(arena, (c->count + 1) * sizeof(**out));
     for (size_t i = 0; i < c->count; i++)
-        if (category.len == 0 || rt_str_eq(category, c->tools[i].category))
+        if (tools_is_for(&c->tools[i], audience) &&
+            (category.len == 0 || rt_str_eq(category, c->tools[i].category)))
             tools_copy(&c->tools[i], false, arena, &(*out)[count++]);
     return count;
 }
 
-static bool not_found(const tools_catalogue *c, rt_str name, rt_error *err)
+static bool not_found(const tools_catalogue *c, rt_str audience, rt_str name, rt_error *err)
 {
     rt_nearest near;
     char hint[RT_NEAREST_HINT];
     rt_nearest_start(&near, name);
     for (size_t i = 0; i < c->count; i++)
-        rt_nearest_try(&near, c->tools[i].name);
+        if (tools_is_for(&c->tools[i], audience))
+            rt_nearest_try(&near, c->tools[i].name);
     return rt_fail(err, RT_NOT_FOUND, "there is no tool '%.*s'%s", (int)RT_MIN(name.len, 100u),
                    name.ptr, rt_nearest_hint(&near, "; search for one", hint));
 }
@@ -378,10 +386,16 @@ static void copy_whole(rt_tools *t, const rt_tool *tool, rt_arena *arena, rt_too
 
 bool rt_tools_find(rt_tools *t, rt_str name, rt_arena *arena, rt_tool *out, rt_error *err)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    return rt_tools_find_for(t, (rt_str){ 0 }, name, arena, out, err);
+}
+
+bool rt_tools_find_for(rt_tools *t, rt_str audience, rt_str name, rt_arena *arena, rt_tool *out,
+                       rt_error *err)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
+    const rt_tool *tool = tools_catalogue_find(c, audience, name);
     if (!tool)
-        return not_found(c, name, err);
+        return not_found(c, audience, name, err);
     copy_whole(t, tool, arena, out);
     return true;
 }
@@ -447,12 +461,13 @@ static bool await_list(rt_tools *t, rt_str server, uint64_t deadline_ns, rt_erro
     return is_there;
 }
 
-static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *out, rt_error *err)
+static bool find_meant(rt_tools *t, rt_str audience, rt_str written, rt_arena *arena, rt_tool *out,
+                       rt_error *err)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_mean(c, written);
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
+    const rt_tool *tool = tools_catalogue_mean(c, audience, written);
     if (!tool)
-        return not_found(c, written, err);
+        return not_found(c, audience, written, err);
     copy_whole(t, tool, arena, out);
     return true;
 }
@@ -460,11 +475,18 @@ static bool find_meant(rt_tools *t, rt_str written, rt_arena *arena, rt_tool *ou
 bool rt_tools_resolve(rt_tools *t, rt_str written, uint64_t deadline_ns, rt_arena *arena,
                       rt_tool *out, rt_error *err)
 {
+    return rt_tools_resolve_for(t, (rt_str){ 0 }, written, deadline_ns, arena, out, err);
+}
+
+bool rt_tools_resolve_for(rt_tools *t, rt_str audience, rt_str written, uint64_t deadline_ns,
+                          rt_arena *arena, rt_tool *out, rt_error *err)
+{
     rt_str rest = written, server = { 0 };
-    if (find_meant(t, written, arena, out, NULL))
+    if (find_meant(t, audience, written, arena, out, NULL))
         return true;
     rt_str_cut(&rest, ':', &server);
-    return await_list(t, server, deadline_ns, err) && find_meant(t, written, arena, out, err);
+    return await_list(t, server, deadline_ns, err) &&
+           find_meant(t, audience, written, arena, out, err);
 }
 
 bool rt_tools_gather(rt_tools *t, uint64_t deadline_ns)
@@ -531,21 +553,29 @@ uint64_t rt_tools_fingerprint(rt_tools *t)
 /* -- Calling
  * --------------------------------------------------------------------------------------- */
 
-static bool route(rt_tools *t, rt_str name, rt_str *server, rt_error *err)
+static bool route(rt_tools *t, rt_str audience, rt_str name, rt_str *server, rt_error *err)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
     rt_str rest = name;
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    const rt_tool *tool = tools_catalogue_find(c, audience, name);
     if (!tool)
-        return not_found(c, name, err);
+        return not_found(c, audience, name, err);
     return rt_str_cut(&rest, ':', server);
+}
+
+/* What is learnt of a tool is told to all, so only of one that is for all. */
+static bool is_common(rt_tools *t, const rt_tool_call *call)
+{
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
+    const rt_tool *tool = tools_catalogue_find(c, call->organisation_id, call->tool);
+    return tool && tool->audience.len == 0;
 }
 
 bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_tool_result *out,
                    rt_error *err)
 {
     rt_str server;
-    if (!route(t, call->tool, &server, err))
+    if (!route(t, call->organisation_id, call->tool, &server, err))
         return false;
     entry *e = use(t, server);
     if (!e)
@@ -559,7 +589,7 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
     if (is_answered && out->elapsed_us == 0)
         out->elapsed_us = elapsed_us;
     tools_counts_add(t->counts, call->tool, elapsed_us, !is_answered || out->is_error);
-    if (is_answered && !out->is_error) {
+    if (is_answered && !out->is_error && is_common(t, call)) {
         rt_tools_observe(t, call->tool, out->value);
         tools_sequences_add(t->sequences, call->run, call->tool);
     }
@@ -568,8 +598,8 @@ bool rt_tools_call(rt_tools *t, const rt_tool_call *call, rt_arena *arena, rt_to
 
 void rt_tools_observe(rt_tools *t, rt_str name, rt_str value)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_tool *tool = tools_catalogue_find(c, name);
+    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = tools_current(t);
+    const rt_tool *tool = tools_catalogue_find(c, (rt_str){ 0 }, name);
     if (tool && tool->output_schema.len == 0)
         tools_lessons_observe(t->lessons, name, tool->version, value);
 }
@@ -590,149 +620,14 @@ bool rt_tools_flush(rt_tools *t, rt_error *err)
            tools_sequences_flush(t->sequences, err);
 }
 
-/* -- Search
- * ---------------------------------------------------------------------------------------- */
+/* -- For look.c -------------------------------------------------------------------------------- */
 
-/* A file may have a name twice; who asks wants each once. */
-static bool is_there(const rt_tool_hit *hits, size_t count, rt_str name)
+const rt_search *tools_index_of(rt_tools *t, tools_catalogue *catalogue)
 {
-    for (size_t i = 0; i < count; i++)
-        if (rt_str_eq(hits[i].tool.name, name))
-            return true;
-    return false;
+    return tools_catalogue_search(catalogue, t->counts, tools_meaning_embedder(t->meaning));
 }
 
-size_t rt_tools_search(rt_tools *t, rt_str query, rt_arena *arena, rt_tool_hit *hits, size_t max)
+tools_sequences *tools_sequences_of(rt_tools *t)
 {
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    const rt_search *search = tools_catalogue_search(c, t->counts, tools_meaning_embedder(t->meaning));
-    size_t spare = RT_MIN(max + 16, c->count), count = 0;
-    rt_search_hit *found = rt_arena_alloc(arena, (spare + 1) * sizeof(*found));
-    size_t found_count = rt_search_query(search, query, found, spare);
-    for (size_t i = 0; i < found_count && count < max; i++) {
-        const rt_search_hit *f = &found[i];
-        const rt_tool *tool = &c->tools[f->document];
-        if (is_there(hits, count, tool->name))
-            continue;
-        hits[count] = (rt_tool_hit){
-            .score = f->score, .lexical = f->lexical, .semantic = f->semantic, .usage = f->usage
-        };
-        tools_copy(tool, false, arena, &hits[count++].tool);
-    }
-    return count;
-}
-
-size_t rt_tools_related(rt_tools *t, rt_str name, rt_arena *arena, rt_tool_related *out, size_t max)
-{
-    return tools_sequences_related(t->sequences, name, arena, out, max);
-}
-
-static int by_score(const void *a, const void *b)
-{
-    const rt_tool_hit *x = a, *y = b;
-    return x->score < y->score   ? 1
-           : x->score > y->score ? -1
-                                 : rt_str_cmp(x->tool.name, y->tool.name);
-}
-
-static double weight_of(size_t edges, size_t tools)
-{
-    double pairs = (double)tools * (double)(tools > 0 ? tools - 1 : 0);
-    double density = pairs > 0 ? (double)edges / pairs : 0;
-    return RT_MAX(0.5, 1 - 2 * density);
-}
-
-size_t rt_tools_search_with(rt_tools *t, rt_str query, const rt_str *context, size_t context_count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph)
-{
-    enum { MORE = 10 }; /* that the graph may lift onto the list */
-    rt_tool_hit *found = rt_arena_alloc(arena, (max + MORE) * sizeof(*found));
-    size_t count = rt_tools_search(t, query, arena, found, max + MORE);
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    graph->edges = tools_sequences_count(t->sequences);
-    graph->alpha = weight_of(graph->edges, c->count);
-    for (size_t i = 0; i < count; i++) {
-        rt_tool_hit *h = &found[i];
-        h->graph = context_count > 0
-                       ? tools_sequences_score(t->sequences, h->tool.name, context, context_count)
-                       : h->usage;
-        h->score = graph->alpha * h->score + (1 - graph->alpha) * h->graph;
-    }
-    qsort(found, count, sizeof(*found), by_score);
-    count = RT_MIN(count, max);
-    memcpy(hits, found, count * sizeof(*hits));
-    return count;
-}
-
-/* -- Browsing
- * -------------------------------------------------------------------------------------- */
-
-static rt_str first_sentence(rt_str text, size_t most)
-{
-    ptrdiff_t stop = rt_str_find(text, RT_STR(". ")), line = rt_str_find(text, RT_STR("\n"));
-    size_t end = text.len;
-    end = stop >= 0 ? RT_MIN(end, (size_t)stop) : end;
-    end = line >= 0 ? RT_MIN(end, (size_t)line) : end;
-    end = RT_MIN(end, most);
-    while (end > 0 && end < text.len && (text.ptr[end] & 0xc0) == 0x80)
-        end--;
-    return rt_str_slice(text, 0, end);
-}
-
-typedef struct line {
-    rt_str name, text;
-} line;
-
-/* Names come first; what is left of the room goes to the descriptions, shared out evenly. */
-static rt_str lay_out(const line *lines, size_t count, rt_arena *arena)
-{
-    enum { TAIL = 64 };
-    rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
-    size_t names = 0, shown = 0;
-    while (shown < count && names + lines[shown].name.len + 1 < RT_TOOLS_BROWSE_MAX - TAIL)
-        names += lines[shown++].name.len + 1;
-    size_t room = shown ? (RT_TOOLS_BROWSE_MAX - TAIL - names) / shown : 0;
-    for (size_t i = 0; i < shown; i++) {
-        rt_buf_add(&text, lines[i].name);
-        if (room > 12 && lines[i].text.len > 0)
-            rt_buf_addf(
-                &text, ": %.*s",
-                RT_FMT(first_sentence(lines[i].text, RT_MIN(room - 2, (size_t)BROWSE_TEXT_MAX))));
-        rt_buf_addc(&text, '\n');
-    }
-    if (shown < count)
-        rt_buf_addf(&text, "and %zu more; search for what you need\n", count - shown);
-    return rt_arena_str(arena, rt_buf_str(&text));
-}
-
-static int by_line_name(const void *a, const void *b)
-{
-    return rt_str_cmp(((const line *)a)->name, ((const line *)b)->name);
-}
-
-static size_t gather_categories(const tools_catalogue *c, rt_arena *arena, line *lines)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < c->count; i++)
-        lines[i].name = c->tools[i].category;
-    qsort(lines, c->count, sizeof(*lines), by_line_name);
-    for (size_t i = 0, next; i < c->count; i = next) {
-        for (next = i + 1; next < c->count && rt_str_eq(lines[next].name, lines[i].name);)
-            next++;
-        lines[count++] = (line){ lines[i].name, rt_arena_printf(arena, "%zu tools", next - i) };
-    }
-    return count;
-}
-
-rt_str rt_tools_browse(rt_tools *t, rt_str category, rt_arena *arena)
-{
-    tools_catalogue *c RT_CLEANUP(tools_catalogue_dropp) = current(t);
-    line *lines = rt_arena_alloc(arena, (c->count + 1) * sizeof(*lines));
-    size_t count = 0;
-    if (category.len == 0)
-        return lay_out(lines, gather_categories(c, arena, lines), arena);
-    for (size_t i = 0; i < c->count; i++)
-        if (rt_str_eq(category, c->tools[i].category))
-            lines[count++] = (line){ c->tools[i].name, c->tools[i].description };
-    return lay_out(lines, count, arena);
+    return t->sequences;
 }

@@ -11,6 +11,7 @@
 typedef struct shelf {
     rt_provider provider;
     const char *names[8];
+    const char *audiences[8]; /* NULL: everybody */
     atomic_int calls, closed;
     pthread_mutex_t gate; /* held: calls and lists wait */
     bool is_down;
@@ -28,7 +29,8 @@ static bool shelf_list(rt_provider *self, rt_arena *arena, rt_tool **out, size_t
     for (*count = 0; *count < RT_COUNT(s->names) && s->names[*count]; ++*count)
         (*out)[*count] = (rt_tool){ .name = rt_str_of(s->names[*count]),
                                     .description = RT_STR("Does what its name says. And more."),
-                                    .input_schema = RT_STR("{\"type\":\"object\"}") };
+                                    .input_schema = RT_STR("{\"type\":\"object\"}"),
+                                    .audience = rt_str_of(s->audiences[*count]) };
     return true;
 }
 
@@ -251,4 +253,36 @@ Test(registry, a_listing_of_many_costs_two_hundred_tokens)
     cr_assert(all.len > 0 && all.len <= RT_TOOLS_BROWSE_MAX, "%zu", all.len);
     cr_assert(one.len > 0 && one.len <= RT_TOOLS_BROWSE_MAX, "%zu", one.len);
     cr_assert(rt_str_find(one, RT_STR("Does what its name says\n")) > 0, "%.*s", RT_FMT(one));
+}
+
+Test(registry, a_tool_with_an_audience_is_there_for_nobody_else)
+{
+    rt_arena arena RT_CLEANUP(rt_arena_done) = { 0 };
+    rt_error err = { 0 };
+    rt_str acme = RT_STR("acme"), rival = RT_STR("rival"), name = RT_STR("agents:sum_invoices");
+    shelf s;
+    shelf_init(&s, "agents");
+    s.names[0] = s.names[1] = "sum_invoices", s.names[2] = "greet";
+    s.audiences[0] = "acme", s.audiences[1] = "zeta";
+    rt_tools *tools RT_CLEANUP(rt_tools_closep) = open_with(&s);
+    rt_tool *list, tool;
+    rt_tool_hit hits[4];
+    rt_tool_result result;
+    cr_assert_eq(rt_tools_list(tools, RT_STR(""), &arena, &list), 1);
+    cr_assert_eq(rt_tools_list_for(tools, acme, RT_STR(""), &arena, &list), 2);
+    cr_assert(rt_tools_find_for(tools, acme, name, &arena, &tool, &err), "%s", err.text);
+    cr_assert(rt_str_eq(tool.audience, acme));
+    cr_assert(!rt_tools_find_for(tools, rival, name, &arena, &tool, &err));
+    cr_assert(err.code == RT_NOT_FOUND && !strstr(err.text, "did you mean"));
+    cr_assert(
+        !rt_tools_resolve_for(tools, rival, RT_STR("agents:sumInvoices"), 0, &arena, &tool, &err));
+    cr_assert(
+        rt_tools_resolve_for(tools, acme, RT_STR("agents:sumInvoices"), 0, &arena, &tool, &err));
+    cr_assert_eq(rt_tools_search(tools, RT_STR("sum invoices"), &arena, hits, 4), 0);
+    cr_assert_eq(rt_tools_search_for(tools, acme, RT_STR("sum invoices"), &arena, hits, 4), 1);
+    rt_tool_call call = { .tool = name, .arguments = RT_STR("{}"), .cancel_fd = -1 };
+    cr_assert(!rt_tools_call(tools, &call, &arena, &result, &err));
+    call.organisation_id = acme;
+    cr_assert(rt_tools_call(tools, &call, &arena, &result, &err), "%s", err.text);
+    cr_assert(!strstr(rt_tools_browse(tools, RT_STR("agents"), &arena).ptr, "invoices"));
 }

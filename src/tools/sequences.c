@@ -20,6 +20,13 @@ typedef struct edge {
     uint64_t times, fresh;  /* fresh: not in the store yet */
 } edge;
 
+/* A run under way, as far as we know. */
+typedef struct run {
+    uint64_t hash; /* of its id; 0: none */
+    uint64_t tick; /* of its last call: the oldest makes room */
+    uint32_t last; /* the tool it called then */
+} run;
+
 struct tools_sequences {
     rt_store *store; /* NULL: nothing is kept */
     pthread_mutex_t lock;
@@ -27,10 +34,8 @@ struct tools_sequences {
     search_numbering names;
     edge edges[EDGES_MAX];
     size_t count;
-    struct {
-        uint64_t run; /* hash of its id; 0: none */
-        uint32_t last;
-    } runs[RUNS_MAX]; /* by hash: a collision forgets the older one */
+    run runs[RUNS_MAX];
+    uint64_t tick; /* of the latest call */
     rt_hash_key key;
     uint64_t written_ms;
 };
@@ -98,22 +103,43 @@ bool tools_sequences_load(tools_sequences *s, rt_error *err)
     return true;
 }
 
-void tools_sequences_add(tools_sequences *s, rt_str run, rt_str tool)
+/* The run's place; a new run gets that of the one that was quiet longest. */
+static run *place_of(tools_sequences *s, uint64_t hash)
 {
-    if (run.len == 0)
-        return;
-    uint64_t hash = rt_hash(&s->key, run) | 1, now = rt_wall_ms();
-    pthread_mutex_lock(&s->lock);
-    uint32_t number = number_of(s, tool);
-    bool is_next = s->runs[hash % RUNS_MAX].run == hash;
-    uint32_t last = s->runs[hash % RUNS_MAX].last;
-    s->runs[hash % RUNS_MAX].run = hash;
-    s->runs[hash % RUNS_MAX].last = number;
-    if (is_next && last != number && last != UINT32_MAX && number != UINT32_MAX) {
-        edge *e = edge_of(s, last, number);
-        if (e)
-            e->times++, e->fresh++;
+    run *oldest = &s->runs[0];
+    for (size_t i = 0; i < RUNS_MAX; i++) {
+        if (s->runs[i].hash == hash)
+            return &s->runs[i];
+        if (s->runs[i].tick < oldest->tick)
+            oldest = &s->runs[i];
     }
+    *oldest = (run){ .hash = hash, .last = UINT32_MAX };
+    return oldest;
+}
+
+/* Under the lock. */
+static void note(tools_sequences *s, uint64_t hash, rt_str tool)
+{
+    run *r = place_of(s, hash);
+    uint32_t number = number_of(s, tool);
+    edge *e = r->last != UINT32_MAX && number != UINT32_MAX && r->last != number
+                  ? edge_of(s, r->last, number)
+                  : NULL;
+    if (e) {
+        e->times++;
+        e->fresh++;
+    }
+    r->last = number;
+    r->tick = ++s->tick;
+}
+
+void tools_sequences_add(tools_sequences *s, rt_str id, rt_str tool)
+{
+    uint64_t now = rt_wall_ms();
+    if (id.len == 0)
+        return;
+    pthread_mutex_lock(&s->lock);
+    note(s, rt_hash(&s->key, id) | 1, tool);
     bool is_due = now - s->written_ms >= EVERY_MS;
     pthread_mutex_unlock(&s->lock);
     if (is_due)

@@ -42,6 +42,7 @@ typedef struct rt_tool {
     rt_str title, description, category, version;
     rt_str input_schema, output_schema; /* JSON text; empty when unknown or not asked for */
     unsigned flags;
+    rt_str audience; /* the organisation that alone sees and calls it; empty: everybody does */
 } rt_tool;
 
 /* -- Providers --------------------------------------------------------------------------------- */
@@ -55,7 +56,8 @@ typedef struct rt_tool_call {
     void *progress_ctx;
     rt_str traceparent;                                    /* may be empty */
     rt_str organisation_id, workspace_id, user_id, key_id; /* on whose behalf; empty: nobody's */
-    rt_str run; /* what it is a part of, an execution's id; empty: of nothing */
+    const struct rt_caller *caller; /* the same, for providers upstairs; engine.h; may be NULL */
+    rt_str run;                     /* what it is a part of, an execution's id; empty: of nothing */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
@@ -106,6 +108,20 @@ bool rt_tools_find(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool *out, 
  */
 bool rt_tools_resolve(rt_tools *tools, rt_str written, uint64_t deadline_ns, rt_arena *arena,
                       rt_tool *out, rt_error *err);
+/*
+ * The four above know what is for everybody. Who looks in an organisation's name sees its own tools
+ * too, before others of the same name.
+ */
+struct rt_tool_hit;
+size_t rt_tools_list_for(rt_tools *tools, rt_str audience, rt_str category, rt_arena *arena,
+                         rt_tool **out);
+bool rt_tools_find_for(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena, rt_tool *out,
+                       rt_error *err);
+bool rt_tools_resolve_for(rt_tools *tools, rt_str audience, rt_str written, uint64_t deadline_ns,
+                          rt_arena *arena, rt_tool *out, rt_error *err);
+size_t rt_tools_search_for(rt_tools *tools, rt_str audience, rt_str query, rt_arena *arena,
+                           struct rt_tool_hit *hits, size_t max);
+
 /* Waits until every server has listed its tools or failed to, at most until the deadline. */
 bool rt_tools_gather(rt_tools *tools, uint64_t deadline_ns); /* false: some have not */
 
@@ -198,8 +214,9 @@ typedef struct rt_tool_related {
     double score;
 } rt_tool_related;
 
-size_t rt_tools_related(rt_tools *tools, rt_str name, rt_arena *arena, rt_tool_related *out,
-                        size_t max);
+/* Those that `audience` may see. */
+size_t rt_tools_related(rt_tools *tools, rt_str audience, rt_str name, rt_arena *arena,
+                        rt_tool_related *out, size_t max);
 
 /* How the graph weighs: score = alpha * the search's + (1 - alpha) * the graph's. */
 typedef struct rt_tool_graph {
@@ -207,10 +224,11 @@ typedef struct rt_tool_graph {
     size_t edges;
 } rt_tool_graph;
 
-/* rt_tools_search(), and what is often called before or after the tools of `context` comes first.
- * Without a context the graph's part is how often a tool is used. */
-size_t rt_tools_search_with(rt_tools *tools, rt_str query, const rt_str *context, size_t count,
-                            rt_arena *arena, rt_tool_hit *hits, size_t max, rt_tool_graph *graph);
+/* rt_tools_search_for(), and what is often called before or after the tools of `context` comes
+ * first. Without a context the graph's part is how often a tool is used. */
+size_t rt_tools_search_with(rt_tools *tools, rt_str audience, rt_str query, const rt_str *context,
+                            size_t count, rt_arena *arena, rt_tool_hit *hits, size_t max,
+                            rt_tool_graph *graph);
 
 #include "tools/mcp.h"         /* other people's servers as providers */
 #include "tools/mcp_message.h" /* what both ends of MCP share */

@@ -41,10 +41,13 @@ void tools_list_drop(tools_list *list);
 tools_catalogue *tools_catalogue_new(tools_list **lists, size_t count);
 tools_catalogue *tools_catalogue_hold(tools_catalogue *catalogue);
 void tools_catalogue_dropp(tools_catalogue **catalogue);
-const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str name);
+/* One that `audience` may see: its own before everybody's. */
+const rt_tool *tools_catalogue_find(const tools_catalogue *catalogue, rt_str audience, rt_str name);
+bool tools_is_for(const rt_tool *tool, rt_str audience);
 bool tools_same_name(rt_str a, rt_str b);
 /* However the name is written: "a:listThings", "a:list-things" and "a:list_things" are one. */
-const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str written);
+const rt_tool *tools_catalogue_mean(const tools_catalogue *catalogue, rt_str audience,
+                                    rt_str written);
 
 typedef struct tools_counts tools_counts;
 /* `embedder` may be NULL. */
@@ -101,5 +104,11 @@ double tools_sequences_score(tools_sequences *s, rt_str tool, const rt_str *cont
 size_t tools_sequences_related(tools_sequences *s, rt_str tool, rt_arena *arena,
                                rt_tool_related *out, size_t max);
 bool tools_sequences_flush(tools_sequences *s, rt_error *err);
+
+/* -- registry.c -------------------------------------------------------------------------------- */
+
+tools_catalogue *tools_current(rt_tools *t); /* drop it */
+const rt_search *tools_index_of(rt_tools *t, tools_catalogue *catalogue);
+tools_sequences *tools_sequences_of(rt_tools *t);
 
 #endif

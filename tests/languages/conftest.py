@@ -5,7 +5,6 @@
     execute("c", CODE, policy={"memory": "128M"})
 """
 
-import json
 import os
 import pathlib
 import sys
@@ -15,10 +14,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "service"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from calling import call  # noqa: E402
 from house import serve  # noqa: E402
-
-INSTALLED = {row["name"]: row for row in json.loads(call("languages", "--json").stdout)}
+from installed import INSTALLED  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import base64
 
 import pytest
 
-from conftest import INSTALLED
+from installed import INSTALLED
 from programs import PROGRAMS, SQL_ESCAPE
 
 INPUT = {"n": 5, "s": "x y"}

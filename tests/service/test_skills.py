@@ -418,24 +418,8 @@ def test_folders_are_read_again(server, call):
 # ---- safety flags ----
 
 def approve(server, approval_id):
-    """As an admin's MCP client would: initialize, then the tool."""
-    headers = {"Accept": "application/json, text/event-stream"}
-
-    def send(method, params, number=1):
-        body = {"jsonrpc": "2.0", "method": method, "params": params}
-        if number:
-            body["id"] = number
-        reply = server.post("/mcp", body, headers=headers)
-        assert reply.status in (200, 202), reply
-        headers.setdefault("Mcp-Session-Id", reply.headers.get("Mcp-Session-Id", ""))
-        return reply.text
-
-    send("initialize", {"protocolVersion": "2025-06-18", "capabilities": {},
-                        "clientInfo": {"name": "test", "version": "1"}})
-    send("notifications/initialized", {}, None)
-    answer = send("tools/call", {"name": "pml_approvals", "arguments": {
-        "id": approval_id, "approved": True}})
-    assert "approved" in answer, answer
+    reply = server.post(f"/v1/approvals/{approval_id}/approve", {"comment": "fine"})
+    assert reply.status == 200, reply
 
 
 def test_side_effects_wait_for_a_word(server, call):

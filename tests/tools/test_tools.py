@@ -116,3 +116,20 @@ def test_what_makes_no_sense_is_refused(data, args, why):
 def test_a_line_that_is_no_question_is_named(data):
     ended = call("tools", "search", "--jsonl", *data, stdin=b'{"query": "x"}\n{"quest": 1}\n')
     assert ended.status == 2 and "line 2" in ended.stderr
+
+
+def test_stubs_of_a_tool(data):
+    ended = call("tools", "stubs", "toolbox:csv_parser", *data)
+    assert ended.status == 0 and "csvParser(args?: CsvParserArgs)" in ended.stdout, ended
+    python = call("tools", "stubs", "toolbox:csv_parser", "--language", "python", *data).stdout
+    compile(python, "stub", "exec")
+    assert "def csv_parser(*, content: str = ..." in python
+    assert call("tools", "stubs", "toolbox:csv_parser", "--language", "ruby", *data).status == 2
+
+
+def test_prompts(data):
+    whole = call("tools", "prompt", *data).stdout
+    assert "FUNCTIONS" in whole and "data: 2 tools" in whole and len(whole) < 4000
+    assert "1. toolbox:csv_parser" in call("tools", "prompt", "--category", "data", *data).stdout
+    assert "Code template" in call("tools", "prompt", "csv_parser", *data).stdout
+    assert call("tools", "prompt", "nobody", *data).status != 0

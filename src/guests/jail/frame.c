@@ -173,11 +173,19 @@ static size_t last_start(const jail_reader *r)
     return at;
 }
 
-/* With what came ahead used up: one look at the socket, for whatever is there. */
+/*
+ * With what came ahead used up: one look at the socket, for whatever is there. Who sleeps in a
+ * receive is woken for nothing when the peer has read what we sent, because there is room again;
+ * poll() is woken by what it asks for alone, and that saves more than it costs.
+ */
 static bool fill(jail_reader *r, rt_error *err)
 {
     size_t count = 0;
     size_t most = r->step ? r->step : sizeof(r->data);
+    struct pollfd polled = { .fd = r->fd, .events = POLLIN };
+    if (!r->is_told && r->fd >= 0 && poll(&polled, 1, -1) < 0)
+        return rt_fail_errno(err, "await a frame");
+    r->is_told = false;
     ssize_t n = recv_once(r->fd, r->data, most, r->fds, JAIL_FRAME_FDS_MAX, &count, 0);
     if (n < 0)
         return rt_fail_errno(err, "receive a frame");

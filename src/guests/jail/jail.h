@@ -135,7 +135,8 @@ void jail_frame_done(jail_frame *frame);
  */
 typedef struct jail_reader {
     int fd;
-    size_t step; /* bytes to ask for at a time; 0: as many as fit */
+    size_t step;  /* bytes to ask for at a time; 0: as many as fit */
+    bool is_told; /* somebody else has seen that something is there */
     size_t from, to;
     int fds[JAIL_FRAME_FDS_MAX]; /* of the frame that starts at fds_at */
     size_t fd_count, fds_at;

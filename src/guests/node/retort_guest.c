@@ -479,7 +479,9 @@ static struct {
 static void on_readable(struct uv_handle_s *poll, int status, int events)
 {
     (void)poll, (void)status, (void)events;
+    reader.is_told = true;
     call_back(answers.env, answers.call);
+    reader.is_told = false;
 }
 
 /* libuv makes the socket non-blocking, for those who read it as libuv does; we read whole frames.

@@ -62,7 +62,7 @@ def test_a_sentence_finds_a_tool(server):
 
 def test_servers_and_their_health(server):
     servers = {one["server"]: one["status"] for one in server.get("/v1/tools/servers").json["items"]}
-    assert servers == {"github": "healthy", "toolbox": "healthy"}
+    assert {"github", "toolbox"} <= set(servers) and set(servers.values()) == {"healthy"}
 
 
 # ---- one tool ----
