@@ -292,6 +292,7 @@ static bool take_word(walk *w, const address_word *token)
         commit(w, token->end);
     } else if (w->after_code && token->is_title && w->towns < 4) {
         w->committed = token->end;
+        w->needs_town = false;
     }
     w->has_town |= token->is_title;
     w->towns++;

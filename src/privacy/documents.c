@@ -158,7 +158,9 @@ void privacy_document(privacy_scan *scan, size_t i, size_t end)
         return;
     rt_str s = rt_str_slice(text, start, end);
     bool is_fraction = at(text, end) == '.' && is_class(at(text, end + 1), IS_DIGIT);
-    bool is_years = s.len == 9 && s.ptr[4] == '-'; /* 2003-2007 */
+    bool is_years = (s.len == 9 && s.ptr[4] == '-') || /* 2003-2007 */
+                    (s.len == 10 && ((s.ptr[4] == '-' && s.ptr[7] == '-') ||
+                                     (s.ptr[2] == '-' && s.ptr[5] == '-')));
     bool is_german = is_german_passport(s);
     if ((!is_document_number(s, 5, 22) && !is_german) || is_fraction || is_years)
         return;

@@ -7,7 +7,7 @@ import pytest
 import scorer
 
 HERE = pathlib.Path(__file__).parent
-LABELLED = ("people.txt", "people_held_out.txt", "mixed.txt", "world.txt", "secrets.txt")
+LABELLED = ("people.txt", "people_held_out.txt", "mixed.txt", "world.txt", "secrets.txt", "documents.txt")
 FLOORS = {"EMAIL": 0.98, "CREDIT_CARD": 0.98, "IBAN": 0.98, "IP": 0.98, "URL": 0.98, "SSN": 0.95,
           "API_KEY": 0.95, "PHONE": 0.90, "ADDRESS": 0.75, "DATE_OF_BIRTH": 0.90, "PASSPORT": 0.85,
           "DRIVER_LICENSE": 0.85}
