@@ -128,7 +128,8 @@ static void bury_main(warden *w, source *s)
                    micros(used.ru_utime) + micros(used.ru_stime), (uint64_t)used.ru_maxrss * 1024u);
     if (c->state == CELL_READY)
         c->shape->target = 0; /* it died waiting: no use in making more before somebody asks why */
-    if (c->state != CELL_LEASED) /* nobody will look at what it left */
+    /* Nobody will look at what it left; but who gets a cell that is not mounted yet, will. */
+    if (c->state != CELL_LEASED && c->state != CELL_MOUNTS)
         warden_cell_end(w, c);
     free_if_over(w, c);
     warden_pump(w);
@@ -180,7 +181,11 @@ static void hear_link(warden *w, source *s)
     if (n >= (ssize_t)sizeof(head) && head.kind == LINK_READY) {
         c->is_mounted = true; /* this may come before the nursery has told us of the birth */
         if (c->state == CELL_MOUNTS)
-            c->state = CELL_WAITS;
+            c->state = c->has_forked ? CELL_READY : CELL_WAITS;
+        if (c->state == CELL_READY && !c->main_pid && !warden_has_waiter(w, c->shape)) {
+            c->shape->target = 0; /* as in bury_main() */
+            warden_cell_end(w, c);
+        }
     } else if (n < (ssize_t)sizeof(head) ||
                head.kind != LINK_DENIAL) { /* a rehearsal may be refused */
         if (n == (ssize_t)sizeof(packet) && head.kind == LINK_FAILED)
@@ -213,7 +218,7 @@ cell *warden_cell_make(warden *w, shape *s)
     c->shape = s;
     c->porch = porch[0];
     c->is_bearing = true;
-    c->is_mounted = c->is_finished = false;
+    c->is_mounted = c->is_finished = c->has_forked = false;
     c->error = (rt_error){ 0 };
     c->ancestor = NULL;
     c->heirs = 0;
@@ -290,7 +295,9 @@ void warden_cell_born(warden *w, const birth_reply *reply)
         warden_cell_end(w, c);
         return;
     }
-    c->state = c->is_mounted ? CELL_WAITS : CELL_MOUNTS;
+    /* An interpreter may be forked meanwhile; a twin is made when all else is there. */
+    bool may_fork = !c->shape->is_live && !c->heir;
+    c->state = c->is_mounted || may_fork ? CELL_WAITS : CELL_MOUNTS;
 }
 
 jail_order warden_jail_order(const warden *w, const cell *c, int fds[JAIL_ORDER_FDS_MAX])
@@ -300,6 +307,7 @@ jail_order warden_jail_order(const warden *w, const cell *c, int fds[JAIL_ORDER_
                          .uid = CELL_UID,
                          .has_landlock = w->setup->has_landlock,
                          .is_ahead = !warden_has_waiter(w, c->shape),
+                         .is_unbuilt = !c->is_mounted,
                          .is_scratch_readonly = c->shape->is_scratch_readonly,
                          .workdir = RT_WORKDIR };
     memcpy(fds, c->guest_fds, sizeof(c->guest_fds));
@@ -346,10 +354,11 @@ void warden_cell_forked(warden *w, const jail_order_reply *reply)
         warden_cell_end(w, c);
         return;
     }
+    c->has_forked = true;
     if (is_live)
         warden_cell_deliver(w, c);
     else
-        c->state = CELL_READY;
+        c->state = c->is_mounted ? CELL_READY : CELL_MOUNTS;
 }
 
 /* ---- leases ---- */

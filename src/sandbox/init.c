@@ -584,6 +584,7 @@ _Noreturn void sandbox_init_main(const birth_order *order, const root_plan *plan
         say(&me, LINK_FAILED, &err, sizeof(err), -1);
         _exit(1);
     }
+    jail_packet_send(porch, &(char){ JAIL_BUILT }, 1, NULL, 0); /* for a guest that waits already */
     say(&me, LINK_READY, NULL, 0, -1);
     serve(&me);
 }

@@ -5,9 +5,10 @@
  * inside the thing it belongs to; handlers move that thing one step on and call warden_pump(),
  * which is the only place that decides what to start next.
  *
- * A cell's way:  FREE → BIRTH (nursery asked) → MOUNTS (its first process sets up) → WAITS (for a
- * warm zygote) → FORK (zygote asked) → READY (in the pool) → LEASED → DYING → FREE. A live one goes
- * from FORK, where it got its twin, over DELIVERY (midwife asked); so does a branch, from WAITS.
+ * A cell's way:  FREE → BIRTH (nursery asked) → WAITS (for a warm zygote) → FORK (zygote asked) →
+ * MOUNTS (until its first process has set up, if it has not by then) → READY (in the pool) → LEASED
+ * → DYING → FREE. A live one waits for its mounts before WAITS, and goes from FORK, where it got
+ * its twin, over DELIVERY (midwife asked); so does a branch, from WAITS.
  */
 #ifndef RETORT_SANDBOX_WARDEN_H
 #define RETORT_SANDBOX_WARDEN_H
@@ -94,6 +95,7 @@ typedef struct cell {
     int daemon_fds[GRANT_FDS];                  /* the daemon's ends, until they are granted */
     int guest_fds[JAIL_ORDER_FDS_MAX];
     bool is_mounted;
+    bool has_forked;  /* its interpreter; it may have died since */
     bool is_finished; /* what it used has been told */
     cgroup_counts before;
     allowance allowed;

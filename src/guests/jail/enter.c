@@ -46,6 +46,18 @@ static bool join_cgroups(entry *e, rt_error *err)
     return true;
 }
 
+/* Forked while the cell was being built, we must not see it before it is done. */
+static bool await_cell(entry *e, rt_error *err)
+{
+    char word = 0;
+    size_t none;
+    if (e->order->is_unbuilt &&
+        (jail_packet_recv(e->fds[JAIL_FD_PORCH], &word, 1, NULL, 0, &none, 0) != 1 ||
+         word != JAIL_BUILT))
+        return rt_fail(err, RT_UNAVAILABLE, "its first process ended early");
+    return true;
+}
+
 static bool join_namespaces(entry *e, rt_error *err)
 {
     int kinds = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -251,6 +263,7 @@ static const struct {
     bool (*apply)(entry *, rt_error *);
 } steps[] = {
     { "join the cgroups", join_cgroups },
+    { "wait for the cell", await_cell },
     { "join the cell", join_namespaces },
     { "settle descriptors", settle_descriptors },
     { "change ids", change_ids },

@@ -36,11 +36,14 @@ enum jail_order_fd {
     JAIL_FD_STDIN,
     JAIL_FD_STDOUT,
     JAIL_FD_STDERR,
-    JAIL_FD_PORCH,  /* to the cell's first process: it wants the seccomp listener */
+    JAIL_FD_PORCH,  /* to the cell's first process: it wants the seccomp listener, and says when
+                       the cell is built */
     JAIL_FD_FILTER, /* the seccomp program, as a memory file of struct sock_filter */
     JAIL_FD_CGROUP, /* cgroup.procs of each hierarchy the cell belongs to */
     JAIL_ORDER_FDS_MAX = JAIL_FD_CGROUP + JAIL_CGROUPS_MAX,
 };
+
+#define JAIL_BUILT 'B'
 
 /* "Fork one process into this cell." One packet from the warden to a zygote. */
 typedef struct jail_order {
@@ -49,7 +52,8 @@ typedef struct jail_order {
     uint32_t cgroup_count;
     uint32_t has_landlock; /* refuse to start if Landlock cannot be had */
     uint32_t is_scratch_readonly;
-    uint32_t is_ahead; /* nobody waits for it yet: there is time to rehearse */
+    uint32_t is_ahead;   /* nobody waits for it yet: there is time to rehearse */
+    uint32_t is_unbuilt; /* the cell is still being mounted: wait for JAIL_BUILT on the porch */
     uint32_t
         is_twin; /* not into a cell: fork, stay outside, and park. No descriptors come with it */
     char workdir[JAIL_PATH_MAX];
