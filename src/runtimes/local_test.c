@@ -170,6 +170,7 @@ static void fake_attend(rt_cell *cell, int fd)
 #define runtimes_desk_serve          tested_desk_serve
 #define runtimes_desk_deadline       tested_desk_deadline
 #define runtimes_desk_is_out_of_time tested_desk_is_out_of_time
+#define runtimes_local_run           tested_local_run
 bool tested_local_open(const rt_local_config *, rt_runtime **, rt_error *);
 void tested_local_find(const rt_local_config *, rt_arena *, rt_str *, rt_str *, rt_str *);
 void tested_runtime_closep(rt_runtime **);
