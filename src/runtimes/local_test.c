@@ -164,6 +164,7 @@ static void fake_attend(rt_cell *cell, int fd)
 #define runtimes_cell_spec           tested_cell_spec
 #define runtimes_is_strict_enough    tested_is_strict_enough
 #define runtimes_local_sandbox       tested_local_sandbox
+#define runtimes_local_run           tested_local_run
 #define runtimes_memory_file         tested_memory_file
 #define runtimes_is_call             tested_is_call
 #define runtimes_desk_take           tested_desk_take
