@@ -58,7 +58,7 @@ def test_an_example_shows_what_really_happens(steps, request):
 
 
 def test_policy_example_is_a_policy(tmp_path):
-    text = re.search(r"```yaml\n(.*?)```", (ROOT / "docs/languages.md").read_text(), re.S).group(1)
+    text = re.search(r"```yaml\n(extends.*?)```", (ROOT / "docs/languages.md").read_text(), re.S).group(1)
     policy = tmp_path / "policy.yaml"
     policy.write_text(text.replace("/usr/share/dict", "/usr/share"))
     done = subprocess.run([RETORT, "run", "-l", "python", "-c", "import os; return os.environ['REGION']",
