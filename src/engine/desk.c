@@ -41,6 +41,7 @@ struct engine_desk {
     errand *first, **last; /* answered, not yet taken */
     errand *given;         /* the one whose answer the run looks at */
     size_t pending, waiting;
+    bool has_rung; /* fd is readable */
     rt_canceller canceller;
     bool has_canceller;
     rt_sha256_stream transcript;
@@ -51,15 +52,24 @@ struct engine_desk {
 
 /* ---- answers ---- */
 
-/* Under no lock: takes it. */
-static void hand_in(errand *a)
+/* Under the lock. */
+static void ring(engine_desk *d)
+{
+    if (!d->has_rung)
+        eventfd_write(d->base.fd, 1);
+    d->has_rung = true;
+}
+
+/* Takes the lock. The run's own thread looks for what it has handed in itself. */
+static void hand_in(errand *a, bool is_own_thread)
 {
     engine_desk *d = a->desk;
     pthread_mutex_lock(&d->lock);
     a->next = NULL;
     *d->last = a;
     d->last = &a->next;
-    eventfd_write(d->base.fd, 1);
+    if (!is_own_thread)
+        ring(d);
     pthread_mutex_unlock(&d->lock);
 }
 
@@ -118,7 +128,7 @@ static void on_wait(void *ctx, bool is_waiting)
     errand *a = ctx;
     pthread_mutex_lock(&a->desk->lock);
     a->desk->waiting += is_waiting ? 1 : (size_t)-1;
-    eventfd_write(a->desk->base.fd, 1); /* the run's clock stops, or goes on */
+    ring(a->desk); /* the run's clock stops, or goes on */
     pthread_mutex_unlock(&a->desk->lock);
 }
 
@@ -197,7 +207,7 @@ static void *run_errand(void *ctx)
         answer_own(a);
     else
         call_tool(a);
-    hand_in(a);
+    hand_in(a, false);
     pthread_mutex_lock(&d->lock);
     if (--d->pending == 0)
         pthread_cond_broadcast(&d->idle);
@@ -393,10 +403,10 @@ static void take(rt_desk *self, const rt_desk_call *call)
     bool is_quick = a->own && (!a->own->needs_tools || !tools || rt_tools_gather(tools, 0));
     if (is_quick) {
         answer_own(a);
-        hand_in(a);
+        hand_in(a, true);
     } else if (!start_errand(a)) {
         fail_errand(a, (rt_str){ 0 }, RT_STR("too many calls are under way"));
-        hand_in(a);
+        hand_in(a, true);
     }
 }
 
@@ -411,8 +421,9 @@ static bool next(rt_desk *self, rt_arena *arena, rt_desk_answer *out)
     if (d->given) {
         d->first = d->given->next;
         d->last = d->first ? d->last : &d->first;
-    } else if (d->base.fd >= 0) {
+    } else if (d->has_rung) {
         eventfd_read(d->base.fd, &woken);
+        d->has_rung = false;
     }
     pthread_mutex_unlock(&d->lock);
     if (!d->given)
