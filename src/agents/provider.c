@@ -98,7 +98,10 @@ static bool call(rt_provider *self, const rt_tool_call *what, rt_arena *arena, r
     if (!what->caller)
         return rt_fail(err, RT_DENIED, "nobody in particular may not call agents");
     rt_str_cut(&name, ':', &server);
-    if (!agents_load(a, what->caller, name, (rt_str){ 0 }, arena, &agent, err))
+    rt_caller caller = *what->caller;
+    if (caller.role > RT_ROLE_ADMIN)
+        caller.role = RT_ROLE_ADMIN; /* as a tool, nobody's is seen but one's own */
+    if (!agents_load(a, &caller, name, (rt_str){ 0 }, arena, &agent, err))
         return false;
     if (!agent.row.is_tool)
         return rt_fail(err, RT_NOT_FOUND, "Code agent not found");
@@ -110,7 +113,7 @@ static bool call(rt_provider *self, const rt_tool_call *what, rt_arena *arena, r
                          .is_nested = what->run.len > 0,
                          .canceller = what->cancel_fd >= 0 ? &canceller : NULL };
     run.trace = rt_trace_parse(what->traceparent);
-    if (!rt_agents_execute(a, what->caller, &run, arena, &result, err))
+    if (!rt_agents_execute(a, &caller, &run, arena, &result, err))
         return false;
     fill_result(&result, arena, out);
     return true;

@@ -95,13 +95,15 @@ bool cli_toolbox_run(void *ctx, const rt_toolbox_run *run, rt_arena *arena, rt_t
     rt_runtime *local = ctx;
     rt_policy policy = *rt_policy_preset(RT_STR("default"));
     rt_outcome outcome;
+    rt_canceller canceller = { .wake = run->call->cancel_fd };
     policy.memory_bytes = (uint64_t)run->tool->max_memory_mb << 20;
     policy.wall_ms = (uint64_t)run->tool->max_timeout_sec * 1000;
     rt_run what = { .language = run->tool->language,
                     .code = run->tool->code,
                     .policy = &policy,
                     .input = run->call->arguments,
-                    .has_input = true };
+                    .has_input = true,
+                    .canceller = run->call->cancel_fd >= 0 ? &canceller : NULL };
     if (!local->execute(local, &what, arena, &outcome, err))
         return false;
     *out = (rt_tool_result){ .value = outcome.has_value ? outcome.value : RT_STR("null"),

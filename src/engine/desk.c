@@ -104,8 +104,10 @@ static void note_id(engine_desk *d, rt_str name)
         d->ids[d->report.id_count++] = rt_arena_str(&d->arena, name);
 }
 
-static void note(engine_desk *d, const rt_tool *tool, rt_str arguments, rt_str result, bool is_good)
+static void note(engine_desk *d, const engine_passing *passing, rt_str result, bool is_good)
 {
+    const rt_tool *tool = &passing->tool;
+    rt_str arguments = passing->arguments;
     rt_str parts[] = { tool->name, arguments, is_good ? RT_STR("ok") : RT_STR("error"), result };
     char hash[RT_SHA256_HEX];
     engine_hash(parts, RT_COUNT(parts), hash);
@@ -116,7 +118,7 @@ static void note(engine_desk *d, const rt_tool *tool, rt_str arguments, rt_str r
     d->report.bytes_in += result.len;
     d->report.bytes_out += arguments.len;
     d->report.failures += !is_good;
-    d->report.has_effects |= engine_tool_has_effects(tool);
+    d->report.has_effects |= engine_tool_has_effects(tool) || passing->was_asked;
     note_id(d, tool->name);
     pthread_mutex_unlock(&d->lock);
 }
@@ -166,7 +168,7 @@ static void conclude(errand *a, const engine_passing *passing, rt_tool_result *r
     } else {
         a->answer.value = result->value;
     }
-    note(d, &passing->tool, passing->arguments, raw, !a->answer.is_error);
+    note(d, passing, raw, !a->answer.is_error);
 }
 
 static void call_tool(errand *a)
@@ -193,7 +195,7 @@ static void call_tool(errand *a)
     } else {
         fail_errand(a, passing.tool.name, rt_str_of(err.text));
         if (passing.tool.name.len > 0)
-            note(d, &passing.tool, passing.arguments, rt_str_of(err.text), false);
+            note(d, &passing, rt_str_of(err.text), false);
     }
 }
 
@@ -222,7 +224,9 @@ static bool start_errand(errand *a)
     pthread_t thread;
     if (!d->has_canceller)
         rt_canceller_init(&d->canceller);
-    d->has_canceller = true;
+    d->has_canceller = d->canceller.wake >= 0;
+    if (!d->has_canceller)
+        return false; /* what cannot be ended is not begun */
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -350,10 +354,11 @@ static const struct own {
     bool (*answer)(engine_desk *d, rt_json arguments, rt_arena *arena, rt_json_writer *w,
                    rt_error *err);
     bool needs_tools;
+    bool may_wait; /* for one server, whichever it is */
 } owns[] = {
-    { "tools:search", search_tools, true },    { "tools:list", list_tools, true },
-    { "tools:describe", describe_tool, true }, { "pii:count", count_pii, false },
-    { "pii:types", list_pii, false },
+    { "tools:search", search_tools, true, false },   { "tools:list", list_tools, true, false },
+    { "tools:describe", describe_tool, true, true }, { "pii:count", count_pii, false, false },
+    { "pii:types", list_pii, false, false },
 };
 
 static const struct own *find_own(rt_str name)
@@ -400,7 +405,8 @@ static void take(rt_desk *self, const rt_desk_call *call)
                               .arguments = rt_arena_str(&a->arena, call->arguments) };
     a->answer.number = call->number;
     a->own = find_own(call->tool);
-    bool is_quick = a->own && (!a->own->needs_tools || !tools || rt_tools_gather(tools, 0));
+    bool is_quick = a->own && !a->own->may_wait &&
+                    (!a->own->needs_tools || !tools || rt_tools_gather(tools, 0));
     if (is_quick) {
         answer_own(a);
         hand_in(a, true);

@@ -337,3 +337,18 @@ Test(desk, a_run_that_ends_withdraws_its_question)
     run(&b, "my-box:drop_thing", "{}", NULL);
     cr_expect_eq(calls, 0);
 }
+
+Test(desk, what_needed_a_word_is_not_answered_from_the_cache)
+{
+    static const rt_str lists[] = { { "*:list_*", 8 } };
+    BENCH(b, .needs_approval = { lists, 1 });
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        b.runtime.was_paused = false;
+        cr_assert_eq(pthread_create(&thread, NULL, decide, &b), 0);
+        rt_json answer = run(&b, "my-box:list_things", "{\"n\":2}", NULL);
+        pthread_join(thread, NULL);
+        cr_expect(!rt_json_bool(rt_json_get_c(answer, "cached"), true));
+    }
+    cr_expect_eq(calls, 2);
+}

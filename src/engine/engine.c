@@ -62,6 +62,8 @@ static bool walk(passage *p, const stage *stages, size_t count, rt_error *err)
 
 /* ---- admission, between the cache and the run ---- */
 
+#define NESTED_PER_SLOT 2
+
 void engine_enlist(passage *p)
 {
     const rt_request *r = p->request;
@@ -78,6 +80,19 @@ void engine_enlist(passage *p)
     p->row = engine_registry_add(p->engine->registry, p);
 }
 
+/* A run within a run waits for no slot, which the one it is part of may hold; so that runs cannot
+ * multiply, there are only so many. */
+static bool enter_nested(passage *p, rt_error *err)
+{
+    rt_engine *e = p->engine;
+    if (atomic_fetch_add(&e->nested, 1) >= e->config.limits.max_running * NESTED_PER_SLOT) {
+        atomic_fetch_sub(&e->nested, 1);
+        return rt_fail(err, RT_UNAVAILABLE, "too many runs were started by other runs; try later");
+    }
+    p->is_nested = true;
+    return true;
+}
+
 bool engine_admit(passage *p, rt_error *err)
 {
     const rt_request *r = p->request;
@@ -90,7 +105,7 @@ bool engine_admit(passage *p, rt_error *err)
     if (!engine_tell(p, "queued", RT_STR("{}")))
         return rt_fail(err, RT_CANCELLED, "nobody listens any more");
     if (r->is_nested)
-        return true;
+        return enter_nested(p, err);
     if (!engine_admission_enter(e->admission, group, memory, p->canceller, &p->place,
                                 &p->queue_wait_us, err)) {
         rt_metric_add(e->config.telemetry, RT_METRIC_REJECTED,
@@ -153,6 +168,8 @@ void engine_passage_end(passage *p)
     if (p->has_turn)
         engine_session_pass(&p->session);
     engine_admission_leave(&p->place);
+    if (p->is_nested)
+        atomic_fetch_sub(&e->nested, 1);
     rt_session_let_go(&p->session);
     engine_registry_remove(e->registry, p->row);
     rt_privacy_vault_closep(&p->vault);

@@ -89,7 +89,8 @@ typedef struct passage {
     admission_place place;
     uint64_t queue_wait_us;
     rt_session_hold session;
-    bool has_turn; /* in the session */
+    bool has_turn;  /* in the session */
+    bool is_nested; /* counted as such */
 
     rt_privacy_wish privacy;       /* as asked, unless the operator switched it off */
     rt_privacy_options scan;       /* what is looked for */
@@ -233,6 +234,7 @@ struct rt_engine {
     rt_privacy_options scan; /* what is looked for unless a run says otherwise */
     rt_privacy_patterns *patterns;
     atomic_bool is_stopping;
+    atomic_uint nested;             /* runs that other runs have started */
     atomic_uint_fast64_t job_bytes; /* what jobs were charged for (jobs.c) */
 };
 

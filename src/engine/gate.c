@@ -108,6 +108,7 @@ static bool ask_somebody(rt_engine *e, engine_passing *p, rt_error *err)
     bool ok = rt_engine_ask(e, &question, r->canceller, err);
     if (r->on_wait)
         r->on_wait(r->ctx, false);
+    p->was_asked = ok;
     return ok;
 }
 
@@ -129,6 +130,7 @@ static bool call_tool(rt_engine *e, engine_passing *p, rt_arena *arena, rt_tool_
                           .progress_ctx = r->ctx,
                           .traceparent = rt_str_of(traceparent),
                           .run = r->execution_id,
+                          .is_approved = p->was_asked,
                           .caller = r->caller,
                           .organisation_id = r->caller->organisation_id,
                           .workspace_id = r->caller->workspace_id,

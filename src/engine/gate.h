@@ -23,6 +23,7 @@ typedef struct engine_passing {
     const engine_grant *grant;
     rt_str arguments; /* as the tool gets them */
     rt_tool tool;     /* that was meant; without a name: none was found */
+    bool was_asked;   /* a person said yes to this very call */
     /* What has to happen to the arguments once the tool is known; may be NULL. */
     bool (*prepare)(void *ctx, struct engine_passing *passing, rt_arena *arena, rt_error *err);
     void *prepare_ctx;

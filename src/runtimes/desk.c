@@ -10,14 +10,15 @@
 
 #include <string.h>
 
-#define CALL_HEAD  "{\"op\":\"call\","
-#define TOOL_MAX   512          /* "server:tool", whatever either may be called */
-#define INLINE_MAX (64u << 10)  /* above it, a value travels in a memory file */
-#define LOOK_NS    100000000ull /* how often the desk is asked whether a person is waited for */
-#define ERROR_TYPE "MCPToolError"
-#define TOO_MANY   "too many calls at once; at most 64 may be under way, so await some first"
-#define BAD_CALL   "a call names a tool and brings an object of arguments"
-#define TOO_LONG   "the arguments are longer than the policy's output limit; pass less"
+#define CALL_HEAD        "{\"op\":\"call\","
+#define TOOL_MAX         512 /* "server:tool", whatever either may be called */
+#define FILES_PER_MEMORY 4   /* times the memory limit: what tools may answer in memory files */
+#define INLINE_MAX       (64u << 10) /* above it, a value travels in a memory file */
+#define LOOK_NS          100000000ull /* how often the desk is asked whether a person is waited for */
+#define ERROR_TYPE       "MCPToolError"
+#define TOO_MANY         "too many calls at once; at most 64 may be under way, so await some first"
+#define BAD_CALL         "a call names a tool and brings an object of arguments"
+#define TOO_LONG         "the arguments are longer than the policy's output limit; pass less"
 
 bool runtimes_is_call(const progress *p, rt_str frame)
 {
@@ -38,6 +39,17 @@ static void write_error(rt_json_writer *w, const rt_desk_answer *a)
     rt_jw_end(w);
 }
 
+/* Memory files are ours until the code lets go of them, which it need not. */
+static bool may_send(progress *p, size_t bytes, rt_error *err)
+{
+    uint64_t most = p->run->policy->memory_bytes * FILES_PER_MEMORY;
+    if (bytes > most - RT_MIN(p->calls.sent_bytes, most))
+        return rt_fail(err, RT_LIMIT, "tools have answered more than %llu bytes to this run",
+                       (unsigned long long)most);
+    p->calls.sent_bytes += bytes;
+    return true;
+}
+
 static void post_answer(progress *p, rt_cell *cell, const rt_desk_answer *a)
 {
     rt_buf text RT_CLEANUP(rt_buf_done) = { 0 };
@@ -45,7 +57,9 @@ static void post_answer(progress *p, rt_cell *cell, const rt_desk_answer *a)
     rt_error err = { 0 };
     rt_desk_answer failed = { .number = a->number, .is_error = true };
     int file RT_CLEANUP(rt_closep) = -1;
-    if (!a->is_error && a->value.len > INLINE_MAX && !runtimes_memory_file(a->value, &file, &err)) {
+    bool is_large = !a->is_error && a->value.len > INLINE_MAX;
+    if (is_large &&
+        !(may_send(p, a->value.len, &err) && runtimes_memory_file(a->value, &file, &err))) {
         failed.error_text = rt_str_of(err.text);
         a = &failed;
     }

@@ -74,6 +74,7 @@ rt_str runtimes_zygote_for(const guest_kind *kind, const rt_run *run);
 typedef struct desk_calls {
     uint64_t pending[RT_DESK_PENDING_MAX]; /* their numbers */
     size_t count;
+    uint64_t sent_bytes; /* in memory files */
     uint64_t paused_ns; /* since when the code waits for a person, or up to when that is counted; 0:
                            it does not */
 } desk_calls;

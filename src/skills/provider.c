@@ -85,8 +85,8 @@ static bool call(rt_provider *self, const rt_tool_call *asked, rt_arena *arena, 
                            .surface = RT_STR("tool"),
                            .skill = name,
                            .args = args,
-                           .is_approved = true, /* by the gate every tool's call goes through */
-                           .is_nested = true,
+                           .is_approved = asked->is_approved,
+                           .is_nested = asked->run.len > 0,
                            .canceller = asked->cancel_fd >= 0 ? &canceller : NULL };
     if (!rt_skills_execute(p->skills, &what, arena, &result, err))
         return false;

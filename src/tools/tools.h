@@ -58,6 +58,7 @@ typedef struct rt_tool_call {
     rt_str organisation_id, workspace_id, user_id, key_id; /* on whose behalf; empty: nobody's */
     const struct rt_caller *caller; /* the same, for providers upstairs; engine.h; may be NULL */
     rt_str run;                     /* what it is a part of, an execution's id; empty: of nothing */
+    bool is_approved;               /* a person was asked about this very call, and said yes */
 } rt_tool_call;
 
 typedef struct rt_tool_result {
