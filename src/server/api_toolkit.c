@@ -10,7 +10,6 @@
 #include "server/agent.h"
 #include "server/server_internal.h"
 #include "server/tools_view.h"
-#include "tools/prompts.h"
 
 #define TOOLS_LISTED_MAX 500
 
